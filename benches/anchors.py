@@ -1,4 +1,4 @@
-"""What F-IVM's own compiled C++ does, measured elsewhere on the same class of machine.
+"""Speed of F-IVM's own compiled C++, measured elsewhere on the same class of machine.
 
 Batches of 1,000 unless a size is said; million tuples a second, and bytes a tuple of its views.
 Batches of 1,000 have int keys, as the tables here do; Housing's others have the double keys of the

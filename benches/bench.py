@@ -37,7 +37,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What `--only` looks into."""
+        """The name that `--only` is matched with."""
         scale = [] if self.scale is None else [str(self.scale)]
         return "/".join([self.part, self.workload, self.order, *scale])
 
@@ -49,7 +49,7 @@ class Cell:
 
 
 class Bench:
-    """The programs under one set of options; every line goes to the results."""
+    """The programs under one set of options; every line is added to the results."""
 
     def __init__(
         self, options: argparse.Namespace, results: Results, folder: Path, program: Path
@@ -103,7 +103,7 @@ class Bench:
         deletes: bool = False,
         share: float = 1.0,
     ) -> None:
-        """Run and keep; where a run dies, each system that is missing has another go alone."""
+        """Run and keep; where a run dies, each system that is missing runs again alone."""
         seconds = max(self.options.seconds * share, 0.01)
         flags = ["--seconds", str(seconds), *(["--deletes", "back"] if deletes else [])]
         flags += ["--batch", ",".join(map(str, batches)), "--system", ",".join(systems)]
@@ -129,7 +129,7 @@ class Bench:
         self.results.add(failed)
 
     def call(self, command: list[str]) -> tuple[list[Line], str | None]:
-        """The JSON lines that a program prints on one core, and what went wrong."""
+        """The JSON lines that a program prints on one core, and its error."""
         pinned = (
             (lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}))
             if hasattr(os, "sched_setaffinity")
@@ -174,5 +174,5 @@ class Bench:
 
 
 def target_directory() -> Path:
-    """Where cargo puts what it builds."""
+    """The folder that cargo builds into."""
     return Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))

@@ -15,7 +15,7 @@ GENERATED = "a generated graph with hubs, 508,837 edges"
 
 
 def prepare(path: Path | None, folder: Path) -> tuple[str, list[str]]:
-    """What graph it is, and the flags that give it to the Rust program, as raw int32.
+    """The name of the graph, and the flags that give it to the Rust program, as raw int32.
 
     Raises:
         FileNotFoundError: There is no such file.

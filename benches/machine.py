@@ -1,4 +1,4 @@
-"""What the figures are measured on, without its name."""
+"""The machine that the figures are measured on, without its name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def machine() -> dict[str, str]:
 
 
 def cpu() -> str:
-    """The processor's name, as well as the system tells it."""
+    """The processor's name, as far as the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

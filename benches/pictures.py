@@ -42,7 +42,7 @@ def streams(lines: list[Line], axes: Axes) -> None:
 
 
 def tpch(lines: list[Line], axes: Axes) -> None:
-    """How often a batch fits into DuckDB's time for the query, by query of TPC-H."""
+    """DuckDB's time for the query in times of a batch, by query of TPC-H."""
     found = [line for line in _good(lines, {"workload": "tpch"}) if line["duckdb_seconds"]]
     ratios = {line["query"]: line["duckdb_seconds"] / line["batch_seconds"] for line in found}
     ratios.pop("all", None)
@@ -56,7 +56,7 @@ def tpch(lines: list[Line], axes: Axes) -> None:
 
 
 def order_book(lines: list[Line], axes: Axes) -> None:
-    """What an event costs by the number of orders that are there."""
+    """Cost of an event by the number of orders that are there."""
     costs: dict[str, dict[int, float]] = {}
     for line in _good(lines, {"workload": "order-book-cost"}):
         if line["query"] in BOOK:

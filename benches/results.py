@@ -1,8 +1,8 @@
-"""The file of results: what is measured is kept at once, and a part measured anew replaces the old.
+"""The file of results: a line is kept at once, and a part measured again replaces the old one.
 
 Invariant: the file is whole after every line, so a run that is stopped has lost nothing. All lines
-of a cell (a workload in an order, at a scale) come from one run, and their results agree; what
-failed has a line that says why, and no figure.
+of a cell (a workload in an order, at a scale) are of one run, and their results agree; a failure
+has a line that says why, and no figure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CELL = ("workload", "order", "scale")
 
 
 class Results:
-    """The lines of a file, those of earlier runs included if it is to be gone on with."""
+    """The lines of a file, those of earlier runs included if these are to be continued."""
 
     def __init__(self, path: Path, machine: dict[str, str], *, go_on: bool) -> None:
         self.path = path

@@ -1,9 +1,9 @@
-"""Measure everything and render docs/benchmarks.md from what was measured.
+"""Measure everything and render docs/benchmarks.md from the results.
 
 Invariant: headline figures are medians over the repetitions. Streams are cut where they take longer
-than `--seconds`. What is measured is kept at once in benches/results/NAME.json; a system that fails
-is kept as failed, the rest goes on, and the exit code says so at the end. Cost: some thirty
-minutes; `--only joins,sum/housing` measures the cells with that in their names anew and leaves the
+than `--seconds`. Each result is kept at once in benches/results/NAME.json; a system that fails is
+kept as failed, the rest is still measured, and the exit code says so at the end. Cost: some thirty
+minutes; `--only joins,sum/housing` measures the cells with that in their names again and leaves the
 others as they were.
 """
 
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def chosen(cell: Cell, only: str | None) -> bool:
-    """Whether `--only` asks for the cell; everything is if it is not there."""
+    """Whether `--only` selects the cell; without it every cell is selected."""
     return only is None or any(each in cell.name for each in only.split(","))
 
 

@@ -1,6 +1,6 @@
 """Exponents from counts: the slope of steps and of keys against N, both as logarithms.
 
-Invariant: nothing here knows a clock; the slope is that of least squares over all sizes.
+Invariant: nothing here uses a clock; the slope is that of least squares over all sizes.
 """
 
 from __future__ import annotations

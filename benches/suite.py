@@ -1,4 +1,4 @@
-"""What is measured: the cells of each part, and by which systems.
+"""The cells of each part of the benchmarks, and the systems that run them.
 
 Invariant: within a repetition every system sees the same batches one after the other in one run, so
 ratios hold on a machine whose speed drifts. Cost: that of the programs.
@@ -169,7 +169,7 @@ def tpch(bench: Bench, cell: Cell) -> None:
 
 
 def ad_hoc(bench: Bench, cell: Cell) -> None:
-    """TPC-H's queries asked once, beside DuckDB."""
+    """TPC-H's queries run once, beside DuckDB."""
     script = [sys.executable, str(HERE / "python" / "ad_hoc.py")]
     keep(bench, cell, [*script, "--scale", "0.01" if bench.options.quick else "0.1"])
 
@@ -195,7 +195,7 @@ def windows(bench: Bench, cell: Cell) -> None:
 
 
 def recursion(bench: Bench, cell: Cell) -> None:
-    """Recursive queries over edges that come and go, beside DuckDB."""
+    """Recursive queries over edges that are inserted and deleted, beside DuckDB."""
     script = [sys.executable, str(HERE / "python" / "recursive.py")]
     if bench.options.quick:
         script += ["--quick"]

@@ -1,4 +1,4 @@
-"""What is measured: the streams, graphs and joins, with their sizes. Runs and tables share it."""
+"""The streams, graphs and joins that are measured, with their sizes. Runs and tables share it."""
 
 from __future__ import annotations
 

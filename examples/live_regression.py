@@ -1,12 +1,12 @@
-"""What sells, learned afresh each day from a join that is never built.
+"""The drivers of sales, learned afresh each day from a join that is never built.
 
     python examples/live_regression.py [coefficients.png]
 
 Sales of the last 20 days are joined with items and stores. Each day brings new sales and drops the
 oldest; on day 40 promotions lose half of their pull, on day 60 the price list changes. After each
 batch the model is fitted again from the view's cofactor, at the cost of the solve. It prints the
-coefficients on some days, and draws them all if it is told where to. It needs the extras `ml` and,
-for the picture, `plot`.
+coefficients on some days, and draws them all into the picture, if one is named. It needs the extras
+`ml` and, for the picture, `plot`.
 
 prints
 

@@ -1,10 +1,10 @@
 """A model of visitors in three steps, its end-to-end probabilities always fresh.
 
-Three matrices say how likely a visitor goes from a source to a page, from a page to the next, and
-from there to an outcome. Their product says how likely each source leads to each outcome. When
-visitors of one page change their ways, a row of the middle matrix changes; when a new page
-draws visitors from all others, a change of rank 1 says so. The product follows without a product of
-matrices.
+Three matrices have the probabilities that a visitor moves from a source to a page, from a page to
+the next, and from there to an outcome. Their product says how likely each source leads to each
+outcome. When visitors of one page change their ways, a row of the middle matrix changes; when a new
+page draws visitors from all others, a change of rank 1 says so. The product follows without a
+product of matrices.
 
 prints
 

@@ -1,12 +1,12 @@
-"""Paths of three calls, estimated from a sample while calls come and go.
+"""Paths of three calls, estimated from a sample while calls are inserted and deleted.
 
     python examples/sample_joins.py [estimates.png]
 
-Calls between the subscribers of a network come in batches, and those of a day ago leave. Paths of
+Calls between the subscribers of a network arrive in batches, and those of a day ago leave. Paths of
 three calls, each begun where the last one ended, are more than anybody would keep: a sample of
-2,000 of them tells how long their first call lasts on average. Beside each estimate stand its
-interval of 95% and the true value, of a view that counts all paths. It draws them all if it is told
-where to (extra `plot`).
+2,000 of them estimates how long their first call lasts on average. Each estimate is printed with
+its interval of 95% and the true value, of a view that counts all paths. It draws them all into the
+picture, if one is named (extra `plot`).
 
 prints
 

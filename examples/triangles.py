@@ -1,14 +1,14 @@
-"""Triangles of a network of trust whose edges come and go.
+"""Triangles of a network of trust under inserts and deletes of its edges.
 
     python examples/triangles.py [edges.parquet] [triangles.png]
 
-Who trusts whom on Epinions, a site of reviews: a triangle is three users between each two of whom
-one trusts the other. Statements come in batches, in a shuffled order; a statement lasts for a while
-and then goes, so that half of the network is there at a time. The number of triangles is exact
-after every batch. The edges are those among the first 500 users; `edges.parquet`, with two columns
-of integers, is a graph of your own, as the 508,837 edges of the whole
+Trust between users of Epinions, a site of reviews: a triangle is three users between each two of
+whom one trusts the other. Statements arrive in batches, in a shuffled order; a statement lasts for
+a while and is then deleted, so that half of the network is there at a time. The number of triangles
+is exact after every batch. The edges are those among the first 500 users; `edges.parquet`, with two
+columns of integers, is a graph of your own, as the 508,837 edges of the whole
 (https://snap.stanford.edu/data/soc-Epinions1.html). The picture (extra `plot`) shows triangles and
-edges over time, and what an edge took.
+edges over time, and the time of an edge.
 
 prints
 
@@ -73,7 +73,7 @@ def shuffled(table: pa.Table) -> list[pa.Table]:
 
 
 def draw(trust: rv.graph.TriangleCounter, took: list[float], picture: str) -> None:
-    """Triangles and edges over time; below, what an edge that came or went took."""
+    """Triangles and edges over time; below, the time of an inserted or deleted edge."""
     from matplotlib import pyplot
 
     figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(7, 6), layout="constrained")

@@ -1,7 +1,7 @@
 //! The parts under every engine: ten million random keys of three words, inserted, hit, updated, in batches of 1,000.
 //!
-//! `cargo bench -p ringview-benches` reports the time of a key. Keys are random over all 64 bits, so no array can stand
-//! in for the hash directory.
+//! `cargo bench -p ringview-benches` reports the time of a key. Keys are random over all 64 bits, so no array can
+//! replace the hash directory.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

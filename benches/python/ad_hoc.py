@@ -1,4 +1,4 @@
-"""TPC-H's queries asked once, `db.sql(..)`, beside DuckDB over the same rows; print JSON lines.
+"""TPC-H's queries run once, `db.sql(..)`, beside DuckDB over the same rows; print JSON lines.
 
     python benches/python/ad_hoc.py [--scale 0.1] [--only q3,q21]
 

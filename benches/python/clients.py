@@ -90,7 +90,7 @@ class Clients:
         return psycopg.connect(host="127.0.0.1", port=self.port, user="me", autocommit=True)
 
     def write(self) -> None:
-        """Batches that come, and go once there are enough of them."""
+        """Insert batches, and delete old ones once there are enough of them."""
         number = 0
         with self.web() as web:
             while not self.stop.is_set():

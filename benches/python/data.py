@@ -1,4 +1,4 @@
-"""The rows that the Rust side generated, in the order of the stream, and what is asked of them.
+"""The rows that the Rust side generated, in the order of the stream, and the queries over them.
 
 Invariant: the same rows in the same order as `ringview-benches` streams: that program exports them,
 this one reads the files. Cutting a batch copies nothing: O(columns).
@@ -19,7 +19,7 @@ Tables = dict[str, pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Stream:
-    """Which tables stream; the others are static and loaded beforehand. `summed` of their join."""
+    """Tables that stream; the others are static and loaded beforehand. `summed` of their join."""
 
     streamed: tuple[str, ...]
     loaded: tuple[str, ...] = ()

@@ -87,7 +87,7 @@ def embedded(
 
 
 def outcome(workload: Workload, view: Any) -> dict[str, int]:
-    """What all systems must agree on."""
+    """The numbers that all systems must agree on."""
     if workload.asked == "-join":
         sums = (sum(block.columns[-1].to_pylist()) for block in view.to_reader())
         return {"count": len(view), "sum": sum(sums)}
@@ -132,7 +132,7 @@ def timed(apply: Any, batches: Batches, seconds: float) -> Line:
 
 
 def resident() -> int:
-    """Resident bytes of this process; 0 where the system does not tell."""
+    """Resident bytes of this process; 0 where the system has no figure."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
     except OSError:

@@ -86,7 +86,7 @@ def filled(schemas: Tables, tables: Tables) -> rv.Database:
 
 
 def peer(python: str, name: str, sql: str, folder: Path, early: Early) -> Line:
-    """What a peer takes for an event, over the first of them, if it can express the query."""
+    """A peer's time for an event, over the first of them, if it can express the query."""
     events, recomputed = early
     script = [python, str(Path(__file__).parent / "nexmark_pathway.py"), name]
     done = subprocess.run(
@@ -102,7 +102,7 @@ def peer(python: str, name: str, sql: str, folder: Path, early: Early) -> Line:
 
 
 def lines(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
-    """What is measured, one after the other."""
+    """The lines of all measurements, one after the other."""
     wanted = options.only.split(",") if options.only else None
     texts = {name: sql for name, sql in queries(TEXTS).items() if wanted is None or name in wanted}
     tables = Generator().events(0, options.events)

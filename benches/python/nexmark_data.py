@@ -1,6 +1,6 @@
 """Nexmark's three streams as Arrow: persons, auctions and bids in the proportions of its generator.
 
-Of 50 events one is a person, three are auctions, 46 bids; half of the bids go to a hot auction,
+Of 50 events one is a person, three are auctions, 46 bids; half of the bids are for a hot auction,
 three of four bidders and sellers are hot ones, prices are spread evenly over six orders of
 magnitude, an auction is open for about 1,667 events. Invariant: a seed gives the same events
 everywhere, in the order of their time. Cost: O(events).
@@ -81,7 +81,7 @@ class Generator:
         return found
 
     def people(self, epoch: Ints) -> Ints:
-        """Who sells or bids: one of the hot persons, or one of the active."""
+        """Sellers or bidders: one of the hot persons, or one of the active."""
         number = len(epoch)
         hot = epoch // STRIDE * STRIDE
         active = np.minimum(epoch, ACTIVE_PEOPLE)

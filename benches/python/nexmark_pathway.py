@@ -4,9 +4,9 @@
 
 PYTHON is an interpreter with Pathway (`pip install pathway`); ringview is not needed. A batch of
 the stream is one logical time. The query runs twice: first its rows are counted, then it is timed,
-its changes going nowhere; both are printed as a line of JSON. Invariant: the same result as the
-text of the query has, as far as the number of rows tells. The figure is time on the core of
-`pw.run` alone, with one worker; rows lie in Python before, and Pathway reads them from there, which
+its changes being discarded; both are printed as a line of JSON. Invariant: the same result as the
+text of the query has, as far as the number of rows shows. The figure is time on the core of
+`pw.run` alone, with one worker; rows are in Python before, and Pathway reads them from there, which
 is part of the time.
 """
 
@@ -87,7 +87,7 @@ class Streams:
 
 
 def made(name: str, rows: list[tuple[Any, ...]]) -> Any:
-    """A table of rows, behind which stand their times and how they change it."""
+    """A table of rows, which end with their times and the sign of their change."""
     schema = pw.schema_from_types(**SCHEMAS[name])
     return pw.debug.table_from_rows(schema, rows, is_stream=True)
 
@@ -115,7 +115,7 @@ def q2(of: Streams) -> Any:
 
 
 def q3(of: Streams) -> Any:
-    """Who sells in some states."""
+    """Sellers in some states."""
     a, p = of.auction, of.person
     a = a.filter(a.category == 10)
     p = p.filter((p.state == "OR") | (p.state == "ID") | (p.state == "CA"))
@@ -176,7 +176,7 @@ def q13(of: Streams) -> Any:
 
 
 def q17(of: Streams) -> Any:
-    """What is bid for an auction in a day."""
+    """Bids for an auction in a day."""
     b = of.bid
     b = b.with_columns(day=day(b.date_time))
 

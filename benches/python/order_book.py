@@ -1,10 +1,10 @@
 """VWAP, MST and PSP over an order book, fresh after each batch; print JSON lines.
 
 Invariant: all systems take the same events and must have the same result, read after each batch.
-What a system takes is made of them before the clock runs. DuckDB runs the query anew after a few
+The input of a system is made of them before the clock runs. DuckDB runs the query again after a few
 batches, and is timed there alone; first order means orders by price kept by hand, and summed over
-all of them. The book is one that is given, or random: orders come around a price that wanders, and
-two of five events take one back.
+all of them. The book is one that is given, or random: orders are placed around a price that
+wanders, and two of five events take one back.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DUCKDB_BATCHES = 3
 
 
 class System(Protocol):
-    """What is measured."""
+    """A system that is measured."""
 
     def prepare(self, events: list[Event]) -> Any:
         """Make what it takes of events."""
@@ -80,7 +80,7 @@ def given(path: Path) -> list[Event]:
 
 
 def rows(events: list[Event], side: int, sign: int) -> pa.Table:
-    """The rows of one table that come, or go."""
+    """The rows of one table that are inserted, or deleted."""
     own = [event for event in events if event[1] == side and event[0] == sign]
     volume, price = ([event[at] for event in own] for at in (2, 3))
     return pa.table({"volume": pa.array(volume, pa.int64()), "price": pa.array(price, pa.int64())})

@@ -1,4 +1,4 @@
-"""TPC-H Q17 while lineitems come in batches, read after each; print JSON lines.
+"""TPC-H Q17 under batches of new lineitems, read after each; print JSON lines.
 
     python benches/python/q17.py [--scale 1] [--seconds 60]
 
@@ -42,7 +42,7 @@ LESS_THAN = 5
 
 
 class System(Protocol):
-    """What is measured."""
+    """A system that is measured."""
 
     def change(self, rows: pa.Table) -> Decimal | float | None:
         """Take rows, and read the result."""
@@ -59,7 +59,7 @@ def part(rng: np.random.Generator, rows: int) -> tuple[pa.Table, NDArray[np.int6
     keys = np.arange(1, rows + 1)
     brand = 10 * rng.integers(1, 6, rows) + rng.integers(1, 6, rows)
     size, kind = rng.integers(0, len(SIZES), rows), rng.integers(0, len(KINDS), rows)
-    # However few parts there are, the query is about one.
+    # The query is about one part at least, even if there are few.
     brand[0], size[0], kind[0] = 23, SIZES.index("MED"), KINDS.index("BOX")
     boxes = [f"{SIZES[s]} {KINDS[k]}" for s, k in zip(size, kind, strict=True)]
     table = pa.table(

@@ -102,7 +102,7 @@ class Recomputed:
         return self.connection.execute(query).fetchall()
 
     def result(self) -> dict[str, int]:
-        """What all systems must agree on."""
+        """The numbers that all systems must agree on."""
         row = self.query()[0]
         if self.workload.asked == "-join":
             last = f"SELECT COUNT(*), SUM({self.workload.features[-1]}) FROM result"

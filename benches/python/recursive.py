@@ -1,4 +1,4 @@
-"""Recursive queries over a graph and a tree whose edges come and go; print JSON lines.
+"""Recursive queries over a graph and a tree under changes of edges; print JSON lines.
 
     python benches/python/recursive.py [--edges FILE] [--nodes 100000] [--quick]
 
@@ -60,7 +60,7 @@ class Stream:
         return 0 if self.is_tree else int(np.bincount(self.held[0]).argmax())
 
     def batch(self) -> tuple[pa.Table, pa.Table]:
-        """Edges that come, and that go."""
+        """Edges to insert, and edges to delete."""
         at = self.rng.choice(self.held.shape[1], MOVED, replace=False)
         gone = self.held[:, at]
         if self.is_tree:
@@ -117,7 +117,7 @@ def measured(query: str, stream: Stream) -> Line:
     def again(come: pa.Table, gone: pa.Table) -> None:
         connection.register("come", come)
         connection.register("gone", gone)
-        # As many copies as there are of an edge that goes.
+        # As many copies as the batch deletes of an edge.
         connection.execute(
             "DELETE FROM e WHERE rowid IN (SELECT rid FROM (SELECT e.rowid AS rid, a, b, "
             "ROW_NUMBER() OVER (PARTITION BY a, b) AS k FROM e JOIN (SELECT DISTINCT a, b FROM "

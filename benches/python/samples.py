@@ -1,6 +1,6 @@
 """Samples of joins kept from Python; print JSON lines (paper, figures 5 to 12).
 
-Invariant: the rows of all tables come as one shuffled stream, cut into batches; a batch is one
+Invariant: the rows of all tables are one shuffled stream, cut into batches; a batch is one
 transaction, and the sample is uniform after each. The clock runs only inside calls of the package.
 A stream is cut after some seconds.
 """

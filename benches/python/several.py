@@ -3,7 +3,7 @@
     python benches/python/several.py [--rows 1000000] [--only several,loading,threads]
 
 A fact table of some rows joins two dimensions. *Several*: 16 views in one database, whose queries
-are equal, or differ in what they sum, or in their groups, beside one; rows of the fact come in
+are equal, or differ in their sums, or in their groups, beside one; rows of the fact are inserted in
 batches of 1,000, deletes are trusted. *Loading*: a view that is created over the full tables beside
 the same rows in batches of 1,000, and beside DuckDB computing it once, on one thread; also with the
 facts in the order of their keys. *Threads*: one view and eight with other groups, base rows kept,

@@ -18,7 +18,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Query:
-    """What is sampled: tables with their columns, those that are unique, and the SQL."""
+    """Join that is sampled: tables with their columns, those that are unique, and the SQL."""
 
     name: str
     tables: dict[str, pa.RecordBatch]
@@ -52,7 +52,7 @@ def ids(rows: int) -> Ids:
 
 
 def sales(scale: float, seed: int = 1) -> dict[str, pa.RecordBatch]:
-    """Store sales, of which one in ten comes back, catalog sales, and their dimensions."""
+    """Store sales, of which one in ten is returned, catalog sales, and their dimensions."""
     rows = Rows(seed)
     sold, bought = int(2_880_404 * scale), int(1_441_548 * scale)
     customers, items, days, groups = max(int(100_000 * scale), 10), 18_000, 1_826, 7_200
@@ -85,7 +85,7 @@ def sales(scale: float, seed: int = 1) -> dict[str, pa.RecordBatch]:
 
 
 def network(scale: float, seed: int = 2) -> dict[str, pa.RecordBatch]:
-    """People in places, who know each other and write messages that have tags."""
+    """People in places, their friendships, and their messages that have tags."""
     rows = Rows(seed)
     people, messages = max(int(10_000 * scale), 10), int(3_000_000 * scale)
     tagged, known = int(3_600_000 * scale), int(360_000 * scale)

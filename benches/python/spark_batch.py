@@ -53,7 +53,7 @@ def money(cents: NDArray[np.int64]) -> pa.Array:
 
 
 def shop(rows: int, _: Path | None = None) -> Tables:
-    """The columns of TPC-H's tables that are asked for, four lineitems an order."""
+    """The columns of TPC-H's tables that the queries read, four lineitems an order."""
     draw = np.random.default_rng(1)
     orders, customers = max(rows // 4, 1), max(rows // 40, 1)
     parts = max(rows // 30, 1)
@@ -178,7 +178,7 @@ def seconds() -> float:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What is asked of every comparison."""
+    """The options of every comparison."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)

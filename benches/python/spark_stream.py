@@ -44,7 +44,7 @@ ROWS_A_FILE = 1_000_000
 ROWS_A_BATCH = 1_000
 UPLOADED = (".sst", ".zip")
 MODES = ("driver", "partitioned", "recompute", "floor")
-# Which process keeps the state; the tables of "recompute" are files.
+# The process that keeps the state; the tables of "recompute" are files.
 KEEPS = {"driver": "driver", "partitioned": "server"}
 SPARK = {
     "spark.master": "local[2]",
@@ -58,7 +58,7 @@ SPARK = {
 
 
 def before(rows: int) -> int:
-    """How many files have the rows that are there before."""
+    """Number of files with the rows that are there before."""
     return -(-rows // ROWS_A_FILE)
 
 
@@ -104,13 +104,13 @@ def processes() -> Iterator[tuple[str, str, int]]:
 
 
 def stat(path: Path) -> tuple[str, list[str]]:
-    """What Linux says of a process or thread, with its name."""
+    """Linux's figures of a process or thread, with its name."""
     name, _, said = (path / "stat").read_text().rpartition(")")
     return name, said.split()
 
 
 def role(process: str) -> str:
-    """What a process is."""
+    """The role of a process."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_text()
     except OSError:
@@ -125,7 +125,7 @@ def role(process: str) -> str:
 
 @dataclass
 class Meter:
-    """What processes have spent, and the bytes that came into a folder, at each micro-batch."""
+    """Time spent by processes, and bytes written to a folder, at each micro-batch."""
 
     folder: Path
     warm: int
@@ -268,7 +268,7 @@ def maintained(
 def recomputed(
     mode: str, frames: dict[str, Any], meter: Meter, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Each micro-batch goes into tables of files, over which Spark SQL computes the view."""
+    """Each micro-batch is appended to tables of files, over which Spark SQL computes the view."""
     del mode, options
     tables = {name: meter.folder.parent / "tables" / name for name in SCHEMAS}
     (sql,) = VIEWS.values()

@@ -2,9 +2,10 @@
 
     python benches/python/tpch.py [--scale 1] [--batches 15] [--only q3,q21]
 
-A batch is a transaction of about 1,000 rows as RF1 and RF2 have them: 100 orders come with their
-lineitems, the 100 oldest go with theirs. One database holds all eight tables; each view is created
-over them, lives through its batches and is dropped; at the end all views live together.
+A batch is a transaction of about 1,000 rows as RF1 and RF2 have them: 100 orders are inserted with
+their lineitems, the 100 oldest are deleted with theirs. One database holds all eight tables; each
+view is created over them, lives through its batches and is dropped; at the end all views live
+together.
 
 Invariant: each view equals DuckDB's result after its batches, row for row, floats and averages to
 nine digits, rows beyond a LIMIT aside where the order leaves a choice. Figures are medians a batch,
@@ -75,7 +76,7 @@ class Stream:
         return sum(len(table) for table in self.tables.values())
 
     def refresh(self) -> Changes:
-        """The next batch: by table, what comes and what goes."""
+        """The next batch: by table, the rows to insert and to delete."""
         orders, lineitem = self.generator.orders(self.next, ORDERS_A_BATCH)
         self.next += ORDERS_A_BATCH
         lines = sum(self.counts[self.gone : self.gone + ORDERS_A_BATCH])
@@ -114,7 +115,7 @@ class Recomputed:
         return self.connection.sql(sql).to_arrow_table()
 
     def seconds(self, sql: str) -> float:
-        """How long a query takes, the median of some rounds."""
+        """Time of a query, the median of some rounds."""
         times = []
         for _ in range(ROUNDS):
             start = time.process_time()
@@ -140,7 +141,7 @@ def differ(sql: str, found: pa.Table, recomputed: Recomputed) -> str | None:
     expected = recomputed.run(sql)
     rows, others = comparable(found), comparable(expected)
     if rows != others:
-        # Where the order leaves a choice at a LIMIT, any of the rows that are as good will do.
+        # If the order leaves a choice at a LIMIT, any of the rows that are as good will do.
         whole = comparable(recomputed.run(sql.partition("\nlimit ")[0]))
         if len(found) != len(expected) or rows - whole:
             return f"{rows - others} beside DuckDB's {others - rows}"
@@ -195,7 +196,7 @@ def lived(
 
 
 def lines(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What is measured, one after the other."""
+    """The lines of all measurements, one after the other."""
     wanted = options.only.split(",") if options.only else None
     texts = {name: sql for name, sql in queries().items() if wanted is None or name in wanted}
     stream = Stream(options.scale)

@@ -3,7 +3,7 @@
 Not dbgen's rows, but rows of the same distributions: keys of orders are sparse, a third of the
 customers has no orders, lineitems follow the dates of their order, prices follow the part, comments
 are cut from one text of random words. Invariant: a scale and a seed give the same rows everywhere,
-and rows of an order come together. Cost: O(rows), some 20 s at scale factor 1.
+and rows of an order are consecutive. Cost: O(rows), some 20 s at scale factor 1.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ WORDS = words(
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many rows a scale has."""
+    """Numbers of rows of a scale."""
 
     suppliers: int
     parts: int
@@ -126,7 +126,7 @@ class Generator:
         return pa.table({**found, "c_comment": self.comments(len(keys), 29, 116)})
 
     def addressed(self, prefix: str, name: str, keys: Ints) -> Columns:
-        """What suppliers and customers have in common."""
+        """The columns that suppliers and customers share."""
         rows, rng = len(keys), self.rng
         nation = rng.integers(0, len(NATIONS), rows)
         digits = rng.integers(1000, 9999, (3, rows)).tolist()

@@ -64,7 +64,7 @@ class Stream:
         )
 
     def batch(self) -> dict[str, tuple[pa.Table, pa.Table]]:
-        """By table, rows that come and rows that go."""
+        """By table, rows to insert and rows to delete."""
         changes = {}
         for name, held in self.held.items():
             ids = np.arange(self.next, self.next + BATCH // 2)

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `common` | relations and batches, clocks, what every system offers |
 //! | `baselines` | the programs that ringview is compared with |
-//! | `workloads` | one file a stream, and what is asked of it |
+//! | `workloads` | one file a stream, with the queries over it |
 //! | `ringview` | ringview under those streams |
 //! | `harness` | the matrix of a run, and its lines |
 //! | `stalls` | the slowest batch beside the median, while tables grow |

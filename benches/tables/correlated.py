@@ -36,7 +36,7 @@ def order_book(lines: list[Line]) -> list[str]:
 
 
 def book_costs(lines: list[Line]) -> str:
-    """What an event costs against the number of orders that are there."""
+    """Cost of an event against the number of orders that are there."""
     lines = [line for line in lines if "failed" not in line]
     sizes = sorted({line["orders"] for line in lines})
     taken = {(line["query"], line["orders"]): line["nanoseconds"] for line in lines}

@@ -17,7 +17,7 @@ KEPT = {
 
 
 def tables(lines: list[Line]) -> list[str]:
-    """What there is of them."""
+    """The tables of the lines that there are."""
     found = {line["what"]: line for line in lines if "what" in line}
     lines = [line for line in lines if line["workload"] == "files"]
     failures = [f"files: failed: {line['failed']}" for line in lines if "failed" in line]

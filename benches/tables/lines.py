@@ -78,7 +78,7 @@ def on_core(line: Line) -> float | None:
 
 
 def bytes_a_tuple(line: Line) -> float | None:
-    """What the system says it keeps."""
+    """Bytes a tuple, as the system reports them."""
     return float(line["bytes"]) / max(line["tuples"], 1) if "bytes" in line else None
 
 

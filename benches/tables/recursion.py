@@ -1,4 +1,4 @@
-"""The table of recursive queries over edges that come and go.
+"""The table of recursive queries over edges that are inserted and deleted.
 
 Invariant: a ratio is of figures of one run. Cost: O(lines).
 """

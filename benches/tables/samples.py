@@ -74,7 +74,7 @@ class Samples:
         return table(head, rows, 1)
 
     def updates(self) -> str:
-        """How long a row takes."""
+        """Time of a row."""
 
         def quantile(at: int) -> Callable[[Line], float | None]:
             return lambda line: line["microseconds"][at]

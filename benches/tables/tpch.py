@@ -40,7 +40,7 @@ def tables(lines: list[Line]) -> list[str]:
 
 
 def once(lines: list[Line]) -> list[str]:
-    """Milliseconds of each query that is asked once, beside DuckDB."""
+    """Milliseconds of each query that is run once, beside DuckDB."""
     lines = [line for line in lines if line["workload"] == "ad-hoc"]
     if not lines or "failed" in lines[0]:
         return [f"TPC-H asked once: failed: {line['failed']}" for line in lines]
@@ -53,7 +53,7 @@ def once(lines: list[Line]) -> list[str]:
 
 
 def loading(line: Line, rows: int) -> str:
-    """What the tables take before there are views."""
+    """Cost of the tables before there are views."""
     speed, bytes_ = rows / line["load_seconds"] / 1e6, line["bytes"]
     row = [f"{rows:,}", figure(speed), figure(bytes_ / rows), figure(line["decoded_bytes"] / rows)]
     head = ["rows of TPC-H, bulk loading without views", "M rows/s", "bytes a row"]

@@ -51,7 +51,7 @@ def triangles(lines: Lines) -> str:
 
 
 def toggles(lines: list[Line]) -> str:
-    """Microseconds of an edge that comes or goes between hubs, and in a clique, by size."""
+    """Microseconds of an insert or delete of an edge between hubs, and in a clique, by size."""
     lines = [line for line in lines if line["workload"] == "toggles"]
     failures = [f"toggled edges: failed: {line['failed']}" for line in lines if "failed" in line]
     lines = [line for line in lines if "failed" not in line]

@@ -1,13 +1,14 @@
-"""The dearest quarter of an order book, and seven queries like it, while orders come and go.
+"""The dearest quarter of an order book, and seven queries like it, under new and ended orders.
 
     python examples/order_book/book.py [vwap.png]
 
-Bids and asks of one trading day arrive, and leave when they are filled or taken back. Each query
-beside this script compares aggregates with aggregates, which depend on the row that is looked at:
-"the bids with three quarters of the volume at or below their price". No row is looked at again: a
-change moves a range of an index, and the results are there after each event. Where a query is
-too unlike that, its view says so (`explain`), and looks at rows again. It draws the price of the
-dearest quarter over the life of the book if it is told where to (extra `plot`).
+The tables `bids` and `asks` hold the orders of one trading day, which arrive, and leave when they
+are filled or taken back. Each query beside this script compares aggregates with aggregates, which
+depend on the row that is looked at: "the bids with three quarters of the volume at or below their
+price". No row is looked at again: a change moves a range of an index, and the results are there
+after each event. If a query is too unlike that, its view says so (`explain`), and looks at rows
+again. It draws the price of the dearest quarter over the life of the book into the picture, if one
+is named (extra `plot`).
 
 prints
 
@@ -74,7 +75,7 @@ BATCH = 20
 
 
 def main(picture: str | None = None) -> None:
-    """Play the events, and tell the results at five moments."""
+    """Play the events, and print the results at five moments."""
     db = rv.Database()
     for side in ("bids", "asks"):
         # No order has a column that is not known: so aggregates need not look for NULL.
@@ -102,7 +103,7 @@ def types() -> dict[str, pa.DataType]:
 
 
 def play(db: rv.Database, events: pa.Table) -> None:
-    """Some events, in one transaction: what comes and goes within them is not seen."""
+    """Some events, in one transaction: rows inserted and deleted within them are not seen."""
     with db.transaction() as tx:
         for side in ("bids", "asks"):
             own = events.filter(pc.equal(events["side"].cast("string"), side))

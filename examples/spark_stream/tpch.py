@@ -1,12 +1,12 @@
-"""TPC-H as a stream of Spark: orders come and are cancelled, and revenue moves with them.
+"""TPC-H as a stream of Spark: orders arrive and are cancelled, and revenue moves with them.
 
     make demo-spark                              # from nothing
     python examples/spark_stream/tpch.py         # with ringview[spark] and Java 17
 
 Orders and their items arrive as files, as a job elsewhere would write them; customers too. Nations
-do not change. Every row has a multiplicity: 1 where it comes, -1 where it goes. Each line is the
-views once another file of each table is in; what moved in them goes to Parquet files by the number
-of the micro-batch. In the middle the driver stops, and goes on where it was.
+do not change. Every row has a multiplicity: 1 for an insert, -1 for a delete. Each line is the
+views once another file of each table was read; their changes are written to Parquet files by the
+number of the micro-batch. In the middle the driver stops, and resumes where it was.
 
 prints
 

@@ -1,7 +1,8 @@
 """Always-fresh analytics over joins, under inserts and deletes.
 
 Invariant: after each change every view equals its SQL over the tables as they are now.
-Importing this module loads the engine alone; pyarrow and the SQL parser come with their first use.
+Importing this module loads the engine alone; pyarrow and the SQL parser are loaded at their first
+use.
 
 >>> import ringview as rv
 >>> db = rv.Database()
@@ -82,5 +83,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """What there is, loaded or not."""
+    """Names of the module, loaded or not."""
     return sorted({*__all__, *_MODULES, *_NAMES})

@@ -78,7 +78,7 @@ _Reals = NDArray[np.float64]
 
 @final
 class Batches:
-    """Rows that were read, for changes to come."""
+    """Rows that were read, for later changes."""
 
     def __len__(self) -> int: ...
 
@@ -87,7 +87,7 @@ class RowBuffer:
     """Rows that are gathered one at a time, to be applied together."""
 
     def append(self, row: object) -> int:
-        """How many there are with this one; 0 if pyarrow is to read it, and it was not added."""
+        """Adds a row; the number of rows then, or 0 if it was not added: pyarrow is to read it."""
 
     def take(self) -> Batches:
         """The rows; none are left."""
@@ -124,7 +124,7 @@ class ReservoirState:
         """The same state, apart."""
 
     def to_pass(self) -> int:
-        """How many items need not be looked at."""
+        """Number of items that need not be looked at."""
 
     def pass_(self, items: int) -> None:
         """Notes that so many of them, or all, were passed over."""
@@ -136,7 +136,7 @@ class ReservoirState:
         """The place that the item takes which is looked at; None if it is not real."""
 
     def offer(self, items: int) -> list[tuple[int, int]]:
-        """Of so many items, all real, those that come in, each with its place, in order."""
+        """Of a number of items, all real, those that are admitted, with their places, in order."""
 
     def w(self) -> float:
         """The largest key held: 1 until the reservoir is full."""
@@ -147,7 +147,7 @@ class RowMap:
 
     def __new__(cls, query_json: str, tables: Sequence[tuple[str, _Schema]]) -> RowMap: ...
     def rows(self, atom: int, data: _Data, multiplicity: str | None) -> Rows:
-        """What rows of an atom compute, with how often each is there in a last column.
+        """Rows computed from the rows of an atom, with their multiplicities in a last column.
 
         `data` has the columns that the atom reads; `multiplicity` names one more.
         """
@@ -164,7 +164,7 @@ class Follower:
     """A reader with a place of its own in the changes of a view."""
 
     def changes(self, into: Callable[[Rows], _T]) -> _T:
-        """What moved since the last call, given to `into`; kept if that raises."""
+        """Changes since the last call, passed to `into`; kept for the next call if that raises."""
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until something has moved, at most `seconds`; whether it has."""
@@ -266,7 +266,7 @@ class Database:
 
     def view_is_sample(self, view: _Handle) -> bool: ...
     def sample_join_size(self, view: _Handle) -> tuple[int, int, float]:
-        """How many rows the join of a sample has: at least, at most, and its largest key."""
+        """Number of rows of the join of a sample: at least, at most, and the largest key held."""
 
     def sample_draw(
         self, view: _Handle, rows: int, seed: int, replacement: bool, weight: list[str] | None
@@ -290,11 +290,10 @@ class Database:
         often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
         disjoint columns and such a name, whose product is the change; or a table, how its rows are
         changed by their key, rows, and for "apply" the name of a column of words; or "", "advance"
-        and microseconds since 1970, to which the clock goes on. `progress` is
-        called with the number of rows done; an exception from it undoes everything. `done` gets the
-        number of all rows once everything is applied: what is raised after that has undone nothing.
-        False, and nothing done, if changes of this identity were applied before.
-        If `net`, the net effect counts.
+        and the new time of the clock, in microseconds since 1970. `progress` is called with the
+        number of rows done; an exception from it undoes everything. `done` gets the number of all
+        rows once everything is applied: an error after that has undone nothing. False, and nothing
+        done, if changes of this identity were applied before. If `net`, the net effect counts.
         """
 
     def plain_rows(self, table: str, rows: object) -> Batches | None:
@@ -304,7 +303,7 @@ class Database:
         """Gathers rows of a table one at a time."""
 
     def take(self, data: _Data) -> Batches:
-        """Read rows, for a change that comes later; their memory may be written to after that."""
+        """Reads rows, for a later change; the caller may write to their memory after that."""
 
     def tables(self) -> list[str]:
         """The names of the tables, oldest first."""
@@ -319,7 +318,7 @@ class Database:
         """The columns of a table."""
 
     def table_info(self, table: _Handle) -> dict[str, Any]:
-        """What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number."""
+        """Status of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number."""
 
     def table_rows(self, table: _Handle, multiplicity: str | None) -> Rows:
         """The rows of a table, or each once with how often in a column of this name."""
@@ -337,7 +336,7 @@ class Database:
         """The rows of a view. O(rows)."""
 
     def view_changes(self, view: _Handle, into: Callable[[Rows], _T]) -> _T:
-        """What moved in a view since the last call, given to `into`; kept if that raises."""
+        """Changes of a view since the last call, passed to `into`; kept if that raises."""
 
     def forget_changes(self, view: _Handle) -> None:
         """End what `view_changes` began."""
@@ -373,10 +372,10 @@ class Database:
         """A stream of the rows that a view has now."""
 
     def view_len(self, view: _Handle) -> int:
-        """How many rows a view has. O(1)."""
+        """Number of rows of a view. O(1)."""
 
     def view_explain(self, view: _Handle, format: str) -> str:
-        """How a view is maintained, with what each node holds, in a form."""
+        """Plan of a view, with the content of each node, in a form."""
 
     def view_warnings(self, view: str) -> list[str]:
         """Why a change may cost more than the rows of the keys that it has."""
@@ -385,7 +384,7 @@ class Database:
         """The SQL of a view, if it was created with any."""
 
     def view_key(self, view: _Handle) -> list[tuple[str, str]]:
-        """The columns that tell the groups of a view, with the names of their types."""
+        """The columns that identify the groups of a view, with the names of their types."""
 
     def view_get(self, view: _Handle, key: dict[str, Any]) -> Any:
         """The row of the group of a key; None if there is none.
@@ -400,13 +399,13 @@ class Database:
         """The rows of the groups of some keys, and the place of each among them."""
 
     def view_where(self, view: _Handle, key: dict[str, Any]) -> Rows:
-        """The rows that have some values in columns that tell the groups of a view."""
+        """The rows that have some values in columns that identify the groups of a view."""
 
     def partial_schema(self, view: _Handle) -> Columns:
         """The columns of the partials of a view, as an object with `__arrow_c_schema__`."""
 
     def view_partials(self, view: _Handle) -> Rows:
-        """What a view adds to that over more rows, as an object with `__arrow_c_stream__`."""
+        """Contribution of a view to the same view over more rows, with `__arrow_c_stream__`."""
 
     def merge_partials(self, view: _Handle, partials: _Data) -> None:
         """Adds partials of a view to it, all or none."""
@@ -453,7 +452,7 @@ class Database:
         """Write the file anew."""
 
     def path(self) -> Path | None:
-        """Where the file is; None in memory."""
+        """Path of the file; None in memory."""
 
     def file_status(
         self,
@@ -467,7 +466,7 @@ class Database:
         """Whether it was closed."""
 
     def plan(self, definition: _Definition, format: str, engine: str | None = None) -> str:
-        """How a view would be maintained, in a form. `engine`: as there."""
+        """Plan of a view that is not created, in a form. `engine`: as there."""
 
     def evaluate(self, definition: _Definition) -> Rows:
         """The rows of a query over the tables and views as they are now."""
@@ -487,7 +486,7 @@ class Database:
     def changes_of(
         self, statement: Statement, pending: Sequence[_Op], net: bool
     ) -> tuple[int, list[_Rows], Rows | None]:
-        """How many rows a statement would change behind some changes, its own, and RETURNING."""
+        """Number of rows a statement would change behind some changes, its own, and RETURNING."""
 
     def returning(self, statement: Statement) -> Rows | None:
         """The columns of what RETURNING would show; None if there is none."""
@@ -502,7 +501,7 @@ class Database:
         """Give a draft the rows that a statement reads, if it has not got them."""
 
     def draft_len(self) -> int:
-        """How many operations a draft has."""
+        """Number of operations of a draft."""
 
     def undo_draft(self, draft: Database, operations: int) -> None:
         """Undo the operations of a draft behind the first so many."""
@@ -543,7 +542,7 @@ class Statement:
 
     @property
     def kind(self) -> str:
-        """What it does, as a word."""
+        """Its kind, as a word."""
 
     @property
     def returns(self) -> bool:
@@ -571,7 +570,7 @@ class Statement:
 
     @property
     def options(self) -> _Options:
-        """What else is said."""
+        """Its other options."""
 
 def script(
     sql: str,
@@ -581,10 +580,10 @@ def script(
     """The statements of a script, which is read whole."""
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
-    """How many triangles a graph has. Its edges are two columns of int64: from, and to."""
+    """Number of triangles of a graph. Its edges are two columns of int64: from, and to."""
 
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
-    """Which of the rows drawn from each part of a join are k of the whole, by their places."""
+    """Chooses k rows of the whole from those drawn from each part of a join, by their places."""
 
 def columns_read(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> list[list[str]]:
     """The columns that the atoms of a query of computed rows read, by atom."""
@@ -619,7 +618,7 @@ class PostgresServer:
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """Number of connections."""
 
     def close(self) -> None:
         """End all statements and connections; twice does nothing."""
@@ -628,7 +627,7 @@ def postgres_types(schema: _Schema) -> list[tuple[int, int, int]]:
     """The types that PostgreSQL has for some columns: number, bytes of a value, modifier."""
 
 def tables_named(sql: str, dialect: str = "duckdb") -> list[str]:
-    """What a text names in FROM, in subqueries too: tables, views, names of WITH."""
+    """Names in FROM of a text, in subqueries too: tables, views, names of WITH."""
 
 def sql_tokens(sql: str) -> list[str]:
     """The tokens of a text without blanks and comments, keywords in upper case."""
@@ -805,7 +804,7 @@ def equalities(text: str) -> list[tuple[tuple[int, int, str], tuple[int, int, st
     """The pairs of columns that a condition says to be equal: alone, or under AND."""
 
 def spark_filter(text: str, columns: _Schema) -> str | None:
-    """What Spark can tell of a filter over columns of a schema, as its SQL."""
+    """The part of a filter over columns of a schema that Spark can evaluate, as its SQL."""
 
 def translate(definition: _Definition, tables: Sequence[tuple[str, _Schema]]) -> str:
     """The query in JSON of a definition over tables, views and their columns."""

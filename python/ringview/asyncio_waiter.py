@@ -95,13 +95,14 @@ class _Watch:
                     with _LOCK:
                         self.discard(waiter)
                     waiter.wake()
-            # A move moves all of them, so that one stands for all.
+            # All tasks wait at one place, and a change there wakes all of them: one wait serves
+            # all.
             if waiters[0].has_changes(_SLICE):
                 with _LOCK:
                     self.wake()
 
     def _waiting(self) -> list[_Waiter]:
-        """Who waits; if nobody does, this thread is done, and the next task gets another one."""
+        """Tasks that still wait; without any, this thread ends, and a new task starts another."""
         with _LOCK:
             self._waiters[:] = [waiter for waiter in self._waiters if not waiter.is_lost]
             if not threading.main_thread().is_alive():

@@ -1,8 +1,8 @@
 """Files that are there whole or not at all.
 
-Invariant: after a crash of the machine a name leads to the old file or to the new one. What is
-replaced is a file, never a device, a pipe or a folder, and who may read and write the new one is
-who could the old one, also while it is written. Cost: the bytes, and two syncs.
+Invariant: after a crash of the machine a name leads to the old file or to the new one. The target
+is a regular file, never a device, a pipe or a folder. The new file has the permissions of the old
+one, also while it is written. Cost: the bytes, and two syncs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_file(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """What is known of a file that may be replaced; None if there is none.
+    """Status of a file that may be replaced; None if there is none.
 
     Raises:
         NotAFileError: There is something else.

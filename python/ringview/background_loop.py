@@ -31,7 +31,7 @@ class Loop(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it holds; a later step takes it up again."""
+        """Release the resources that it holds; a later step acquires them again."""
 
     @property
     def finished(self) -> bool:

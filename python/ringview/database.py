@@ -1,10 +1,10 @@
-"""A database: its tables and views, how they are declared, changed, asked and kept in a file.
+"""A database: its tables and views, their definitions, changes, queries and file.
 
-Invariant: names and SQL become what the engine takes, which decides all else; a call does all of it
-or nothing. Of a database with a file, what a call did is on disk when it returns, or when the next
-snapshot does, as was asked for; a call that did not return, in a process that was killed, is there
-wholly or not at all. No clock of the machine is read. Cost: of a call, microseconds above what the
-engine takes; of files see `open`.
+Invariant: names and SQL become arguments of the engine, which decides all else; a call does all of
+it or nothing. A database with a file has the effect of a call on disk when the call returns, or
+when the next snapshot does, as `durability` says. After the process is killed, the effect of a call
+that had not returned is in the file wholly or not at all. No clock of the machine is read. Cost: of
+a call, microseconds above the engine's own; of files see `open`.
 """
 
 from __future__ import annotations
@@ -91,11 +91,12 @@ class Database:
 
     Args:
         trust_deletes: Keep no base rows and do not check that deleted rows exist. Less memory and
-            faster, but deleting what is not there makes views wrong, and views come before rows.
-        memory_limit: Bytes that tables and views may take, with what is read at once: a number, or
-            text such as `"512MB"`, `"2GB"` or `"1.5GiB"`. What needs more raises
-            `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
-            machine, or the control group of the process, has.
+            faster, but deleting an absent row makes views wrong, and views are declared before rows
+            are inserted.
+        memory_limit: Bytes that tables, views and the data being read may take: a number, or text
+            such as `"512MB"`, `"2GB"` or `"1.5GiB"`. A call that needs more raises
+            `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default the memory
+            of the machine, or of the process's control group.
         share: Whether views, and blocks of their queries, are kept once where their queries are
             equal, and in one tree where they have the same join and groups and other sums. Inner
             views that the trees of other groups have in common are kept once by one thread.
@@ -150,27 +151,29 @@ class Database:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
         One process at a time has a file; its forks do not. `close`, or the end of a `with` block,
-        lets it go. Changes of several threads that come while the disk is busy are written
-        together. Who follows a view under a name goes on (`View.follow`); what other readers had
-        seen of changes is not kept: `View.changes` begins anew. A sample goes on as it was at the
+        releases it. Changes that several threads make while the disk is busy are written together.
+        A follower with a name resumes at its place (`View.follow`). The positions of other readers
+        are not kept: `View.changes` starts with the whole view. A sample resumes as it was at the
         last `snapshot` or `close`, over the changes since.
 
         Args:
             path: The file.
             durability: With "transaction" every call that returned is on disk. With "snapshot" what
                 was there at the last `snapshot` or `close` is, and calls cost as much as in memory.
-            tell_last: `View.changes` begins with what the last transaction moved, if nothing came
-                after it; without, with the whole view. Who hands changes on, and cannot know
-                whether it did so before it was killed, gets them again.
+            tell_last: `View.changes` starts with the changes of the last transaction, if the file
+                has none after it; without, with the whole view. A program that passes changes to
+                another system, and cannot be sure whether it did so before it was killed, receives
+                them again.
             trust_deletes: As of `Database`; of a file that is there, as it was made. Such a file
                 keeps all changes since the last `snapshot`, as rows are not kept.
             memory_limit: As of `Database`; an eighth of it, 16 MiB at the most, is for the file.
             progress: Called now and then with the number of rows read so far; what it raises ends
                 it.
-            compact_at: The file is written anew, as by `snapshot`, when its log takes so many times
-                what the rows took when it last was, and more than a megabyte: the change that
-                comes then waits for it. So the file, and opening it, cost what is there and not
-                what happened. With None only `snapshot` and `close` do it.
+            compact_at: The file is rewritten, as by `snapshot`, when its log takes this many times
+                the bytes that the rows took at the last rewrite, and more than a megabyte: the next
+                change waits for it. So the cost of the file, and of opening it, follows the rows
+                that are there and not the history. With None only `snapshot` and `close` rewrite
+                it.
             share: As of `Database`.
             threads: As of `Database`.
             functions: The functions that its views call, by name: a file keeps what they take and
@@ -360,10 +363,11 @@ class Database:
             static: The table is filled before views read it and then stays as it is, which lets
                 views store less.
             keep_for: A column of dates or timestamps and how long rows stay, as in
-                `("ts", "7 days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row
-                leaves as soon as its moment is so much before the clock, see `advance`. One that
-                is too old when it comes is taken and leaves at once. With NULL there it stays.
-            create_or_replace: A table of this name goes first, and its rows with it.
+                `("ts", "7 days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row is
+                deleted as soon as its moment is that long before the clock, see `advance`. A row
+                that is too old when it is inserted is accepted and deleted at once. A row with NULL
+                there stays.
+            create_or_replace: A table of this name is dropped first, with its rows.
             if_not_exists: A table of this name with the same columns stays, and is returned.
 
         Raises:
@@ -375,7 +379,7 @@ class Database:
                 of time above 0.
             UnsupportedError: `keep_for` of a static table, or with `trust_deletes`.
 
-        Complexity: O(columns). With `keep_for` a row that comes costs O(log n) more, and about as
+        Complexity: O(columns). With `keep_for` an inserted row costs O(log n) more, and about as
         much memory again.
 
         >>> import ringview as rv
@@ -389,7 +393,7 @@ class Database:
         _check_one(create_or_replace, if_not_exists)
         if name in self.tables and (create_or_replace or if_not_exists):
             old = self.tables[name]
-            # The new one must be possible before the old one goes.
+            # The new table must be possible before the old one is dropped.
             draft = _native.Database()
             draft.create_table(name, arrow.schema(schema), columns, static, held)
             new = Table(draft, name, draft.table_id(name))
@@ -410,8 +414,8 @@ class Database:
 
         Args:
             name: Its name.
-            cascade: Whether the views that read it, and those that read these, go with it: all of
-                them, or nothing, in a file too.
+            cascade: Whether the views that read it, and those that read these, are dropped with it:
+                all of them, or nothing, in a file too.
 
         Raises:
             UnknownTableError: There is no table of this name.
@@ -455,19 +459,20 @@ class Database:
                 lists what a view keeps, and what a change costs.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
-            nulls: What a COFACTOR does with rows that have NULL in a feature: "refuse" the change
-                that brings one, as it does by default, or "skip" the row.
+            nulls: Treatment of rows that have NULL in a feature of a COFACTOR: "refuse" the change
+                that brings one, the default, or "skip" the row.
             representation: How the rows of a join are kept: "factorised" as unions and products
                 that take no more room than the tables' joins on each variable, "listing" one by
                 one; if None, factorised unless there is only one table, or DISTINCT leaves out a
                 column that joins, with which there are no products.
             engine: The name of the engine that keeps it, such as "viewtree"; if None, the one whose
-                changes cost the least. `explain` tells which that is, and of the others why not.
-            epsilon: For the engine "epsilon": a value is heavy where it stands in N^epsilon of N
-                rows or more. A number from 0 to 1 for all relations, or a dict of them by alias,
-                each for what its relation shares with the one before it in FROM (the first with
-                the last); 0.5, at which changes cost least, where none is given. Without
-                `engine` it asks for that engine.
+                changes cost the least. `explain` names it, and says why each other engine was not
+                chosen.
+            epsilon: For the engine "epsilon": a value is heavy where N^epsilon or more of N rows
+                hold it. A number from 0 to 1 for all relations, or a dict of them by alias, each
+                for the columns that its relation shares with the one before it in FROM (the first
+                with the last); 0.5, at which changes cost least, where none is given. Without
+                `engine` it selects that engine.
             parameters: The values of `$1`, `$2` or of each `?` in their order, or by name those of
                 `$name` and `:name`: constants of the view from now on.
             dialect: That of the text: "duckdb", "postgres", "spark", "databricks", "snowflake",
@@ -484,7 +489,7 @@ class Database:
                 SuspendedError until `View.resume()` fills it from the rows of that time. Where a
                 view above it refuses, the change is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
-                one is refused. Handles and followers of the old one say that it is gone.
+                one is refused. Handles and followers of the old one raise that it was dropped.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
 
         Raises:
@@ -494,11 +499,11 @@ class Database:
             UnknownColumnError: No such column.
             InUseError: The view to be replaced is read by others.
             TypeMismatchError: Types do not fit, such as the SUM of a text.
-            UnsupportedError: What a view cannot keep; the message says what can be kept. What the
-                engine that was asked for cannot keep, with its reason.
-            InvalidValueError: No engine has this name; the message has those that are known.
-                `epsilon` is not from 0 to 1, names no relation of the query, or is given for an
-                engine that has no use for it. `on_error` is another word.
+            UnsupportedError: The view cannot be kept; the message lists what can be kept. With
+                `engine`, that engine cannot keep it, with its reason.
+            InvalidValueError: No engine has this name; the message lists the engines. `epsilon` is
+                not from 0 to 1, names no relation of the query, or is given for an engine that has
+                no use for it. `on_error` is another word.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
             KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
@@ -613,10 +618,11 @@ class Database:
             UnsupportedError: Aggregates or DISTINCT; the message says what can be sampled.
             Others: As `create_view`.
 
-        Complexity: a row that comes costs O(log rows) amortised, whatever it joins with, and
-        k log(rows of the join) in all for what the sample takes in. A row that leaves costs what
-        it moves, and O(log rows) for each sampled row that goes with it. In a cyclic join N rows
-        cost as much as O(N^width) for the fractional hypertree width, 3/2 for triangles.
+        Complexity: an inserted row costs O(log rows) amortised, whatever it joins with, and k
+        log(rows of the join) in all for the rows that the sample admits. A deleted row costs the
+        entries that it moves, and O(log rows) for each sampled row that is lost with it. In a
+        cyclic join N rows cost as much as O(N^width) for the fractional hypertree width, 3/2 for
+        triangles.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -651,7 +657,7 @@ class Database:
         kind: Kind = "scalar",
         null_handling: NullHandling = "default",
     ) -> None:
-        """Declare a function of Python, which SQL calls by its name wherever it may stand.
+        """Declare a function of Python, which SQL calls by its name in any expression.
 
         It must return the same for the same arguments, whenever it is called: what a row that is
         deleted computes is what it computed when it was inserted, and nothing checks that. So it
@@ -667,8 +673,8 @@ class Database:
             parameters: The types of its arguments, as of `create_table`: "int64", "string",
                 "decimal128(10, 2)", or of pyarrow. Arguments become them where no value is
                 rounded: an integer or a decimal becomes a float64, a text no number.
-            return_type: The type of its values. What it returns is cast to it within numbers,
-                texts, dates or timestamps, and refused where a value does not fit.
+            return_type: The type of its values. A returned value is cast to it within numbers,
+                texts, dates or timestamps, and refused where it does not fit.
             kind: "scalar" for a value of each row, "aggregate" for one of all rows of a group. A
                 change computes an aggregate anew for the groups that it touches.
             null_handling: With "default" it sees no NULL: the value of a row with NULL among the
@@ -772,8 +778,8 @@ class Database:
             Others: As `create_view`.
 
         Complexity: that of filling a view of the query from tables that do not change, and of
-            reading it. Where a view maintains the same, or its sums over the same join, that of
-            reading the result.
+        reading it. If a view maintains the same, or its sums over the same join, that of reading
+        the result.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -814,9 +820,9 @@ class Database:
             progress: As of `insert`.
 
         Returns:
-            What the last statement gives: of a `SELECT` its rows, a `pyarrow.Table`, and of what
-            says `RETURNING` those that it changed; of other `INSERT`, `UPDATE`, `DELETE`,
-            `TRUNCATE` and `CREATE TABLE .. AS` how many rows it changed, an int; else None.
+            The result of the last statement: of a `SELECT`, or a statement with `RETURNING`, its
+            rows, a `pyarrow.Table`; of other `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` and
+            `CREATE TABLE .. AS` the number of rows that it changed, an int; else None.
 
         Raises:
             QueryError: A text that is no SQL, with its place in the script; a statement of a
@@ -833,8 +839,8 @@ class Database:
             CostWarning: As `create_view`.
 
         Complexity: that of the calls that do the same. An UPDATE, and a DELETE with a condition,
-        ask for their rows first, O(rows of the table) for a plain condition; a statement that reads
-        what its transaction changed copies those tables for that. The first definition of a
+        query their rows first, O(rows of the table) for a plain condition; a statement that reads
+        tables which its transaction changed copies them for that. The first definition of a
         transaction plans all views once more.
 
         >>> import ringview as rv
@@ -929,14 +935,14 @@ class Database:
             rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns; one
                 row, or a list of rows: a dict, a tuple of all columns in the table's order, or a
                 dataclass. Else columns are matched by name. For many single rows see
-                `Table.writer`. All batches of a stream are read before
-                any is applied; for the main thread by a thread of its own, so that Ctrl-C is heard
-                whatever the producer does. One that is bound to its thread, such as a cursor of
-                sqlite3, goes in as a generator of batches, which is read where it is.
+                `Table.writer`. All batches of a stream are read before any is applied; for the main
+                thread by a thread of its own, so that Ctrl-C is heard whatever the producer does. A
+                producer that is bound to its thread, such as a cursor of sqlite3, is passed as a
+                generator of batches, which is read in the calling thread.
             multiplicity: A further column of integers: how often each row counts; negative deletes.
             progress: Called now and then with the number of rows done so far.
-            batch_id: What tells this change from all others, a number or a text: one that was
-                applied before does nothing, so that a source may send it again. See `is_applied`.
+            batch_id: Identity of this change, a number or a text: a change that was applied before
+                does nothing, so that a source may send it again. See `is_applied`.
 
         Raises:
             UnknownTableError: No such table.
@@ -999,14 +1005,14 @@ class Database:
     ) -> int | None:
         """Take rows from a table: those given, or those that meet a condition.
 
-        With every column given, that very row goes. With the columns of the table's `unique` key
-        alone, whatever row has that key goes.
+        With every column given, that very row is deleted. With the columns of the table's `unique`
+        key alone, the row with that key is deleted.
 
         Args:
             table: Which one.
             rows: As for `insert`.
-            where: In their place a condition of SQL, as behind `DELETE FROM table WHERE`; rows that
-                are there several times go as often.
+            where: In their place a condition of SQL, as behind `DELETE FROM table WHERE`; of a row
+                that is there several times, every copy is deleted.
             parameters: Values of `$1`, `?`, `$name` and `:name` in it.
             dialect: That of the condition, as of `create_view`.
             multiplicity: As for `insert`, of rows that are given.
@@ -1014,7 +1020,7 @@ class Database:
             batch_id: As for `insert`.
 
         Returns:
-            With `where`, how many rows went.
+            With `where`, the number of deleted rows.
 
         Raises:
             OverDeleteError: More of a row than the table holds, or no row of a key; nothing was
@@ -1027,7 +1033,7 @@ class Database:
             QueryError: The condition is no SQL.
             Others: As `insert`.
 
-        Complexity: as `insert`; with `where` that of asking for the rows, too, O(rows of the table)
+        Complexity: as `insert`; with `where` that of querying the rows, too, O(rows of the table)
         for a plain condition.
 
         >>> import ringview as rv
@@ -1147,7 +1153,7 @@ class Database:
             UnsupportedError: A condition, where no base rows are kept (`trust_deletes`).
             Others: As `upsert`.
 
-        Complexity: as `upsert`; with `where` that of asking for the rows, too, O(rows of the table)
+        Complexity: as `upsert`; with `where` that of querying the rows, too, O(rows of the table)
         for a plain condition, and of deletes and inserts.
 
         >>> import ringview as rv
@@ -1188,10 +1194,11 @@ class Database:
             rows: Whole rows and the column `op`; rows that delete need no more than their key, and
                 may hold NULL else.
             op: A further column of texts, upper or lower case. `insert`, `I`, `+I`, `c`, `create`:
-                the row comes, and none with its key may be there. `update`, `U`, `u`: it takes the
-                place of the one that has its key. `delete`, `D`, `-D`, `d`, and the old half of an
-                update, `-U`, `update_preimage`: the row with this key goes. `upsert`, `r`, `read`,
-                and the new half of an update, `+U`, `update_postimage`: as `Database.upsert`.
+                the row is inserted, and none with its key may be there. `update`, `U`, `u`: it
+                takes the place of the one that has its key. `delete`, `D`, `-D`, `d`, and the old
+                half of an update, `-U`, `update_preimage`: the row with this key is deleted.
+                `upsert`, `r`, `read`, and the new half of an update, `+U`, `update_postimage`: as
+                `Database.upsert`.
             progress: As for `insert`.
             batch_id: As for `insert`.
 
@@ -1200,7 +1207,7 @@ class Database:
             DuplicateKeyError: An insert of a key that is there.
             UnknownKeyError: An update of a key that is not.
             OverDeleteError: A delete of a key that is not.
-            Others: As `upsert`. Whatever was raised, nothing was changed.
+            Others: As `upsert`. An error of any kind leaves everything unchanged.
 
         Complexity: as `upsert`.
 
@@ -1240,9 +1247,9 @@ class Database:
 
         Complexity: views of sums and counts take O(rows of the factors) a level where a sibling is
         met by one factor, and O(rows of the product) for a view on the way that is kept with
-        columns of several. Where base rows are kept (without `trust_deletes`), so much is written.
-        Views of COFACTOR, MIN, MAX or COUNT(DISTINCT), and rows of joins kept factorised, take the
-        product row by row.
+        columns of several. If base rows are kept (without `trust_deletes`), O(rows of the
+        product) are written. Views of COFACTOR, MIN, MAX or COUNT(DISTINCT), and rows of joins kept
+        factorised, take the product row by row.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -1260,9 +1267,9 @@ class Database:
         """A block whose changes are applied together when it ends, or not at all.
 
         Args:
-            net: The net effect counts: a delete may stand before the insert of its row, and deletes
-                and unique keys are checked on what all changes of a table come to. By default each
-                change is checked on what those before it left. Changes by key do not mix with
+            net: The net effect counts: a delete may precede the insert of its row, and deletes and
+                unique keys are checked on the sum of all changes of a table. By default each change
+                is checked on the state that those before it left. Changes by key do not mix with
                 others of the same table in a net transaction.
             batch_id: As for `insert`, of all its changes together.
 
@@ -1311,11 +1318,11 @@ class Database:
         progress: Progress | None = None,
         batch_id: int | str | None = None,
     ) -> None:
-        """Let the clock go on: what is too old by then leaves, in one transaction.
+        """Advance the clock: rows that are too old by then are deleted, in one transaction.
 
         Rows of tables with `keep_for` that are older are deleted, and rows of views that compare a
-        column with `now()` or `current_date` come and leave; views move once, and who follows them
-        gets the difference. A file keeps the clock.
+        column with `now()` or `current_date` are inserted and deleted; views move once, and their
+        followers get the difference. A file keeps the clock.
 
         Args:
             to: The moment: a datetime, which is of UTC unless it has a zone; a date, which is its
@@ -1324,14 +1331,14 @@ class Database:
             batch_id: As for `insert`.
 
         Raises:
-            InvalidValueError: A moment before `now`, for what left by then is gone; a text that is
-                no moment.
+            InvalidValueError: A moment before `now`, for rows deleted by then cannot be restored; a
+                text that is no moment.
             TypeMismatchError: Neither datetime, date nor text.
             OutOfMemoryError, ArithmeticOverflowError, KeyboardInterrupt: As `insert`; the clock is
                 where it was then.
 
-        Complexity: for each row that comes or leaves O(log n) and what an insert or a delete costs
-        the views above; O(tables + views) where none does.
+        Complexity: for each inserted or deleted row O(log n) and the cost of that insert or delete
+        for the views above; O(tables + views) without any.
 
         >>> import ringview as rv
         >>> from datetime import datetime
@@ -1392,7 +1399,7 @@ class Database:
             StorageError: It cannot be written; it is the database's own file, or open elsewhere;
                 it is a device, a pipe or a folder, which stays as it is.
             UnsupportedError: Tables whose rows are not kept (`trust_deletes`), if no file has their
-                changes, or if more rows went than came.
+                changes, or if more rows were deleted than inserted.
 
         Complexity: O(rows); where rows are not kept, as `snapshot`.
 
@@ -1414,9 +1421,9 @@ class Database:
     def snapshot(self) -> None:
         """Write the file anew from what is there: opening it then costs that, not what happened.
 
-        On return all that happened is durable, whatever `durability` says. Where rows are not kept
-        (`trust_deletes`), those that are left are counted from the changes in the file; if more
-        went than came, the file stays as it is.
+        On return all that happened is durable, whatever `durability` says. If rows are not kept
+        (`trust_deletes`), the remaining rows are counted from the changes in the file; if more were
+        deleted than inserted, the file stays as it is.
 
         Raises:
             StorageError: The file cannot be written; it has what it had.
@@ -1440,14 +1447,14 @@ class Database:
     def close(self) -> None:
         """Forget all tables and views and free their memory; twice does nothing.
 
-        Of a database with a file, the file keeps what happened and is free for others. Whatever is
-        asked of the database, its tables and views afterwards raises RingviewError.
+        Of a database with a file, the file keeps what happened and is free for others. Any later
+        call of the database, its tables or views raises RingviewError.
 
         Raises:
             StorageError: The file cannot be written. With durability="transaction" it is free all
-                the same, and has all that happened but which rows a sample came to hold. With
-                "snapshot" the database stays open, so that nothing is lost: make room and close it
-                again, or `save` a copy elsewhere.
+                the same, and has all that happened except which rows the samples hold. With
+                "snapshot" the database stays open, so that nothing is lost: free space on the disk
+                and close it again, or `save` a copy elsewhere.
         """
         file = None if self._native.is_closed() else self._native.path()
         self._native.close()

@@ -1,8 +1,8 @@
-"""What can go wrong, one exception for each kind that a caller may want to catch.
+"""The errors of ringview, one exception for each kind that a caller may want to catch.
 
 Every one of them is a `RingviewError`, and also the built-in exception that a Python user would
-expect in its place (`KeyError`, `ValueError`, ..). Whatever was raised, nothing was half done:
-tables and views are as they were before the call.
+expect in its place (`KeyError`, `ValueError`, ..). An error leaves nothing half done: tables and
+views are as they were before the call.
 """
 
 import builtins
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What is said after an unknown name where one of the `known` looks like it.
+    """Text behind an unknown name where one of the `known` looks like it.
 
     The engine's messages end with it too.
 
@@ -91,7 +91,7 @@ class UnknownFunctionError(RingviewError, KeyError):
 class FunctionError(RingviewError, RuntimeError):
     """A function of yours raised, or returned something else than it was declared to.
 
-    What it raised is the `__cause__`.
+    The exception that it raised is the `__cause__`.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -136,7 +136,7 @@ class OverDeleteError(RingviewError, ValueError):
 
 
 class DuplicateKeyError(RingviewError, ValueError):
-    """A second row came with the same unique key."""
+    """A second row was inserted with the same unique key."""
 
 
 class UnknownKeyError(RingviewError, KeyError):
@@ -192,7 +192,7 @@ class TooFewRowsError(RingviewError, ValueError):
 
 
 def after(raised: BaseException, done: object, what: str) -> None:
-    """Let an exception that came after all was done, as Ctrl-C may, say so.
+    """Let an exception that was raised after all was done, as Ctrl-C may be, say so.
 
     >>> interrupt = KeyboardInterrupt()
     >>> after(interrupt, [3], "the rows are in")

@@ -1,10 +1,10 @@
 """A reader of the changes of a view, with a place of its own.
 
-Invariant: it is given each change once, in the order of transactions; what a call did not hand
-over, for it failed, was interrupted or cancelled, the next one does. Replayed over nothing, what a
-follower was given is the view as it was at its last look. Cost: a look costs the groups touched
-since the last one; while it waits, nothing. What a view remembers is at most, for each follower,
-the rows that it had at their place, and the rows that it has.
+Invariant: it is given each change once, in the order of transactions; changes that a call did not
+return, for it failed, was interrupted or cancelled, are returned by the next one. Replayed over
+nothing, the changes that a follower was given are the view as it was at its last call. Cost: a call
+costs the groups touched since the last one; while it waits, nothing. For each follower a view
+remembers at most the rows that it had at the follower's place, and the rows that it has.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Follower:
     """The changes of a view, for one reader; made by `View.follow`.
 
-    A view remembers what moved as long as somebody is to be told: until `close()`, the end of the
-    `with` block, or the end of the object; for one with a name until `View.unfollow(name)`.
+    A view remembers changes as long as a follower has yet to read them: until `close()`, the end of
+    the `with` block, or the end of the object; for one with a name until `View.unfollow(name)`.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -65,8 +65,9 @@ class Follower:
         """Changes since the last call, at once; without rows if there are none.
 
         The columns and multiplicities are those of `View.changes`. A call that fails loses nothing.
-        A follower with a name that goes on is first given, in parts and a part a call, what it had
-        not committed: what it was given before, and what the file was last written with.
+        A follower that resumes by its name is first given, in parts and a part a call, the changes
+        that it had not committed: those that it was given before, and those of the last write of
+        the file.
 
         Raises:
             UnknownViewError: The view was dropped.
@@ -94,9 +95,8 @@ class Follower:
         """Say that all that it was given is done with: nobody of its name is given that again.
 
         On return the place is as durable as a transaction; with durability="snapshot" it is in the
-        next snapshot. What is done with changes and must happen once can be told apart by a
-        `batch_id`, or be such that twice is the same as once: a process that dies before this call
-        is given them again.
+        next snapshot. A process that dies before this call is given the same changes again. An
+        effect that must happen once needs a `batch_id` that identifies it, or must be idempotent.
 
         Raises:
             UnsupportedError: It has no name.
@@ -129,9 +129,9 @@ class Follower:
         self._native.commit()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table | None:
-        """Changes since the last look; waits for them, and is None if none come in that time.
+        """Changes since the last call; waits for them, and is None if there are none in that time.
 
-        Other threads go on meanwhile, and Ctrl-C ends the wait.
+        Other threads run meanwhile, and Ctrl-C ends the wait.
 
         Args:
             timeout: How many seconds to wait; for ever if None.
@@ -156,13 +156,13 @@ class Follower:
             return self.changes()
         end = None if timeout is None else monotonic() + timeout
         while self._native.wait(None if end is None else max(0.0, end - monotonic())):
-            # What moved may have moved back, and then there is nothing to tell.
+            # Changes may have cancelled out; then there is nothing to return.
             if (found := self.changes()).num_rows:
                 return found
         return None
 
     async def next_changes(self, timeout: float | None = None) -> pa.Table | None:
-        """Changes since the last look, for a task of asyncio; as `poll`, and the loop goes on.
+        """Changes since the last call, for a task of asyncio; as `poll`, without blocking the loop.
 
         It looks in a thread of the loop's executor, as a look waits for a transaction that is on
         its way; tasks that wait for one view share one more thread. A task that is cancelled loses
@@ -219,9 +219,9 @@ class Follower:
             raise
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Batches of changes as they come, each what moved since the one before.
+        """Batches of changes as they happen, each with the changes since the one before.
 
-        Waits for the next one, at most as long as `View.follow` was told. Ends then, and when the
+        Waits for the next one, at most for the `timeout` of `View.follow`. Ends then, and when the
         follower or the database is closed, or the view dropped.
         """
         while not self.closed:
@@ -236,7 +236,7 @@ class Follower:
             yield found
 
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
-        """The same for `async for`: the loop of asyncio goes on while it waits.
+        """The same for `async for`: the loop of asyncio keeps running while it waits.
 
         A task that is cancelled here loses nothing, see `next_changes`.
         """
@@ -252,7 +252,7 @@ class Follower:
             yield found
 
     def _is_end(self, problem: RingviewError) -> bool:
-        """Whether nothing can come any more."""
+        """Whether no more changes are possible."""
         return self.closed or isinstance(problem, UnknownViewError)
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class Function:
         return values if isinstance(values, str) else pa.record_batch([values], names=["0"])
 
     def _array(self, found: Any, rows: int) -> pa.Array | str:
-        """What a function of rows returned as an array of the declared type."""
+        """Converts the result of a function of rows to an array of the declared type."""
         import pyarrow as pa
 
         if hasattr(found, "__arrow_c_array__"):
@@ -94,7 +94,7 @@ class Function:
         return self._fit(values)
 
     def _value(self, found: Any) -> pa.Array | str:
-        """What an aggregate returned as an array of the one value."""
+        """Converts the result of an aggregate to an array of the one value."""
         import pyarrow as pa
 
         is_array = hasattr(found, "__arrow_c_array__") or hasattr(found, "__arrow_c_stream__")
@@ -153,7 +153,7 @@ def declare(native: _native.Database, name: str, function: Function) -> None:
 
 
 def finder(given: Given) -> Callable[[str, list[str], str, Kind, NullHandling], Function | None]:
-    """What finds the function that a view of a file calls, by what it was declared as there."""
+    """Returns a lookup of the function that a view of a file calls, by its declaration there."""
     for name, one in given.items():
         if not isinstance(one, Function) and not callable(one):
             raise TypeMismatchError(f"functions={{{name!r}: ..}} is a function, not {one!r}")

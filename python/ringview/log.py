@@ -1,7 +1,7 @@
 """The logger `ringview` of Python's `logging`: files, readers and senders, never single changes.
 
-Invariant: nothing is printed that nobody asked for; a transaction of its own is not logged, so that
-the hot path has no call of it. Cost: a microsecond a message that nobody reads.
+Invariant: nothing is printed unless the user configures it; a transaction of its own is not logged,
+so that the hot path has no call of it. Cost: a microsecond a message that nobody reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def log(level: Level, text: str, *values: object) -> None:
     >>> logger.removeHandler(shown), logger.setLevel("NOTSET")
     (None, None)
     """
-    # Who never opens a file, reads or sends pays nothing for it at the import.
+    # Programs that never open a file, read or send do not pay for its import.
     import logging
 
     logger = logging.getLogger("ringview")

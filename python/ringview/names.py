@@ -18,7 +18,8 @@ Item = TypeVar("Item")
 class ByName(Mapping[str, Item], Generic[Item]):
     """Tables or views by name, as they are at each look.
 
-    What was listed can be asked for: of what was dropped since, one gets the handle, which says so.
+    A listed name can be looked up: a name that was dropped since gives its handle, which raises
+    that.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ByName(Mapping[str, Item], Generic[Item]):
         try:
             return self._make(name, self._find(name))
         except (UnknownTableError, UnknownViewError):
-            # `dict(db.views)` lists names and then asks for each.
+            # `dict(db.views)` lists names and then looks each up.
             if name not in self._listed:
                 raise
             return self._make(name, self._listed[name])
@@ -57,13 +58,13 @@ class ByName(Mapping[str, Item], Generic[Item]):
         return {name: self._make(name, number) for name, number in self._now().items()}.items()
 
     def values(self) -> ValuesView[Item]:
-        """What there is, at this moment."""
+        """The items at this moment."""
         return {name: self._make(name, number) for name, number in self._now().items()}.values()
 
     def __repr__(self) -> str:
         shown = []
         for name, item in self.items():
-            # It is gone by now.
+            # It may have been dropped meanwhile.
             with suppress(KeyError):
                 shown.append(f"{name!r}: {item!r}")
         return f"{{{', '.join(shown)}}}"

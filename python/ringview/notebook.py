@@ -1,4 +1,4 @@
-"""Tables of HTML for notebooks: fragments of HTML that stand alone.
+"""Tables of HTML for notebooks: fragments of HTML that need no other file.
 
 Invariant: no scripts, nothing loaded, and names and values of any characters are text.
 Cost: O(rows shown).

@@ -32,7 +32,7 @@ _Order = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Definition:
-    """The text of a view, and what is said beside it.
+    """The text of a view, and the options of its definition.
 
     Args:
         sql: One SELECT.
@@ -43,9 +43,9 @@ class Definition:
         parameters: Values of `$1` and `?`, or by name of `$name` and `:name`.
         dialect: That of the text.
         in_blocks: Whether conditions across tables and with subqueries become joins with blocks
-            alone, where an engine might keep them as they stand.
-        only_joins: Whether rows without a partner are told by a condition, so that the query is
-            one of joins and groups where it can be.
+            alone, where an engine might keep them as they are.
+        only_joins: Whether a condition marks rows without a partner, so that the query is one of
+            joins and groups where it can be.
         refresh: How much a change may compute anew: "incremental", "part" or "full".
         errors_as_null: Whether casts and calls that cannot be computed for a row are NULL there.
     """
@@ -147,7 +147,7 @@ def _number(value: object, place: str) -> float:
 
 
 def tables_of(query: Json) -> Iterator[str]:
-    """What the atoms of a query read, and those of the queries in its condition, O(its size)."""
+    """Relations of the atoms of a query, and of the queries in its condition, O(its size)."""
     yield from (atom["table"] for atom in query["atoms"])
     for within in query.get("subqueries", ()):
         yield from tables_of(within)

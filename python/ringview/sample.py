@@ -1,9 +1,9 @@
-"""A uniform sample of a join, fresh after every change, and what it tells of the whole join.
+"""A uniform sample of a join, fresh after every change, and estimates of the whole join from it.
 
 Invariant: after each change the sample holds k rows of the join, every set of k with equal chances
-and no row of the join twice, or all rows if they are fewer; an interval of `estimate` holds the
-value of the whole join with about the confidence that was asked for. Cost: reading is O(k); an
-exact join size O(rows of the tables).
+and no row of the join twice, or all rows if they are fewer. An interval of `estimate` holds the
+value of the whole join with about the requested confidence. Cost: reading is O(k); an exact join
+size O(rows of the tables).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["Bounds", "Estimate", "Sample"]
 
 
 class Bounds(NamedTuple):
-    """How many rows a join has, where counting is too dear: neither fewer nor more than these."""
+    """Bounds of the row count of a join where counting is too dear: neither fewer nor more rows."""
 
     low: int
     high: int
@@ -64,7 +64,7 @@ class Sample(View):
     __slots__ = ()
 
     def join_size(self) -> int | Bounds:
-        """How many rows the whole join has, exactly. O(rows of the tables).
+        """The number of rows of the whole join, exactly. O(rows of the tables).
 
         With a condition across tables that is known where the sample holds all rows, or the join
         without the condition is small; else these are certain `Bounds`, and `estimate("count")`
@@ -88,10 +88,10 @@ class Sample(View):
 
         Args:
             m: How many.
-            seed: Of the random numbers, 0 to 2^64 - 1; the same draws the same from the same rows
-                that came in the same order.
-            replacement: Each row is drawn from all, so that one may come more than once; else from
-                those that were not drawn yet, and there may be fewer than `m`.
+            seed: Of the random numbers, 0 to 2^64 - 1; equal seeds draw equal rows from the same
+                rows inserted in the same order.
+            replacement: Each row is drawn from all, so that one may be drawn more than once; else
+                from those that were not drawn yet, and there may be fewer than `m`.
             weight: A product of columns of the sample, such as `"price * units"`: each row is drawn
                 with a chance in proportion to it, of all or of those not drawn yet. NULL weighs
                 nothing.
@@ -127,9 +127,9 @@ class Sample(View):
     def cofactor(self) -> Cofactor:
         """The counts, sums and products of its numeric columns, to train a model on: O(k m^2).
 
-        What `ringview.ml` estimators learn from a view they learn from the sample: rows with NULL
-        are left out, and so are columns that are no numbers. For categories make a view with
-        COFACTOR over the sample.
+        The estimators of `ringview.ml` learn the same from it as from a view: rows with NULL are
+        left out, and so are columns that are no numbers. For categories make a view with COFACTOR
+        over the sample.
 
         Raises:
             TypeMismatchError: No column is one of numbers.

@@ -124,7 +124,7 @@ def _create_table(native: _native.Database, statement: _native.Statement) -> int
         return native.create_table_filled(statement, name)
     unique, static, keep_for = options["unique"], options["static"], options["keep_for"]
     if known is not None:
-        # The new one must be possible before the old one goes.
+        # The new table must be possible before the old one is dropped.
         draft = _native.Database()
         draft.create_table(known, statement.schema, unique, static, keep_for, statement)
         native.drop_table(known)

@@ -150,11 +150,11 @@ class Table(Relation):
         return int(self._info()["bytes"])
 
     def to_arrow(self, *, multiplicity: str | None = None) -> pa.Table:
-        """The rows of the table, in no particular order; a row that is there twice comes twice.
+        """The rows of the table, in no particular order; a row that is there twice is listed twice.
 
         Args:
-            multiplicity: A name for a further column of integers: each row then comes once, with
-                how often it is there. `insert(.., multiplicity=)` takes that again.
+            multiplicity: A name for a further column of integers: each row is then listed once,
+                with how often it is there. `insert(.., multiplicity=)` takes that again.
 
         Raises:
             UnsupportedError: The database trusts deletes, so it keeps no rows.
@@ -176,7 +176,7 @@ class Table(Relation):
         found = pa.table(self._native.table_rows(self._handle, multiplicity))
         if multiplicity is None:
             return found
-        # Equal rows may have come apart inside.
+        # Inside, equal rows may be listed separately.
         names = self.schema.names
         counts = found.group_by(names, use_threads=False).aggregate([(multiplicity, "sum")])
         return counts.rename_columns([*names, multiplicity]).cast(found.schema)
@@ -276,12 +276,12 @@ class Table(Relation):
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> Writer:
-        """Gathers rows that come one at a time and inserts them together; see `Writer`.
+        """Gathers single rows and inserts them together; see `Writer`.
 
         Args:
             rows: Insert once so many are gathered.
             seconds: Insert once the oldest has waited so long; None to wait for rows alone.
-            clock: What tells the time, in seconds.
+            clock: A function that returns the time, in seconds.
 
         Raises:
             InvalidValueError: No rows, or a negative time.
@@ -351,7 +351,7 @@ class Table(Relation):
         None where the rows cannot be read twice, as those of a stream. O(rows), after a refusal.
         """
         seen: set[tuple[Any, ...]] = set()
-        # Whatever is wrong with this look is not what the caller did wrong.
+        # An error of this look is not the caller's error.
         with suppress(Exception):
             keys = lookup.keys_of(rows, self.unique or [], self.schema)
             if keys is None or len(keys) > _MOST_SEARCHED:

@@ -15,7 +15,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def quoted(name: object) -> str:
-    """A name as messages show it: in the quotes of SQL. What is no text is shown as it is.
+    """A name as messages show it: in the quotes of SQL. A value that is no text is shown as it is.
 
     >>> quoted("order items"), quoted(7)
     ('"order items"', '7')

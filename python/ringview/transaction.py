@@ -149,7 +149,7 @@ class Transaction:
             changes.append((table, sign, [(native.take(factor), times) for factor, times in term]))
 
     def advance(self, to: Moment) -> None:
-        """Let the clock go on to `to` at this place among the changes; see `Database.advance`.
+        """Advance the clock to `to` at this place among the changes; see `Database.advance`.
 
         >>> import ringview as rv
         >>> from datetime import date
@@ -238,7 +238,7 @@ class SqlTransaction:
         """Do a statement that changes rows, or defines something.
 
         Returns:
-            How many rows it changed, or those that RETURNING shows.
+            The number of rows that it changed, or those that RETURNING shows.
 
         Raises:
             RingviewError: As the statement by itself.

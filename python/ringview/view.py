@@ -167,12 +167,12 @@ class View(Relation):
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows of the view as a stream of batches: those that it has now, and no others.
 
-        Rows of a factorised join are made as they are read, in constant delay, so memory is that
-        of a batch whatever the number of rows; so are rows of a join that the engine "epsilon"
-        keeps. Where such a view moves, its reader ends: reading on raises ViewChangedError, once
-        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views
-        (groups, listings, samples) are made by this call, O(rows), and can be read whatever becomes
-        of the view, until the database is closed.
+        Rows of a factorised join are made as they are read, in constant delay, so memory is that of
+        a batch whatever the number of rows; so are rows of a join that the engine "epsilon" keeps.
+        When such a view moves, its reader ends: reading on raises ViewChangedError, once the view
+        is dropped UnknownViewError, and never gives a mix. Rows of all other views (groups,
+        listings, samples) are made by this call, O(rows), and can be read whatever becomes of the
+        view, until the database is closed.
 
         Raises:
             OutOfMemoryError: There is no room for the rows.
@@ -238,7 +238,7 @@ class View(Relation):
             InvalidValueError: A column of the key is missing.
             TypeMismatchError: A value of another type than its column; as many values without
                 names as there are not columns.
-            UnsupportedError: The view shows rows of a join, which no key tells apart.
+            UnsupportedError: The view shows rows of a join, which no key identifies.
 
         Complexity: O(columns), however many groups there are; a few microseconds.
 
@@ -260,7 +260,7 @@ class View(Relation):
         return self.get_many([key])[0] if found is NotImplemented else found
 
     def _key(self) -> list[str]:
-        """The columns that tell its groups."""
+        """The columns that identify its groups."""
         return [name for name, _ in self._native.view_key(self._handle)]
 
     def get_many(self, keys: Rows | Iterable[lookup.Key]) -> list[dict[str, Any] | None]:
@@ -297,7 +297,7 @@ class View(Relation):
     def draw(self, m: int, *, seed: int) -> pa.Table:
         """Rows of a factorised join, each drawn from all with equal chances.
 
-        Draws are independent: a row may come more than once. The same seed draws the same from
+        Draws are independent: a row may be drawn more than once. The same seed draws the same from
         the same rows.
 
         Args:
@@ -329,10 +329,10 @@ class View(Relation):
     def changes(self) -> pa.Table:
         """Changes since the last call: rows with a last column `multiplicity`.
 
-        A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
-        and comes. So does a group that begins or ends to pass HAVING. What came and left again is
-        not told. The first call gives the whole view. Of a join, each row that moved comes with how
-        much its multiplicity did.
+        An inserted row has multiplicity 1, a deleted one -1; a row whose aggregate moved is deleted
+        and inserted again. So is a group that begins or ends to pass HAVING. A row that was
+        inserted and deleted again is left out. The first call gives the whole view. Of a join, each
+        row that moved has the change of its multiplicity.
 
         All handles of a view share this place in its changes; `follow()` gives one of your own. A
         call that fails, or that Ctrl-C ends, loses nothing: the next one gives the whole. From the
@@ -405,7 +405,7 @@ class View(Relation):
 
         Raises:
             UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
-                hold other rows, and nobody knows what moved.
+                hold other rows, and the changes are lost.
             StorageError: A name, and the file cannot be written.
 
         Complexity: O(1), with a name a commit of the file. A transaction remembers what it moved
@@ -431,13 +431,13 @@ class View(Relation):
     def follow_partials(self, *, initial: bool = True, timeout: float | None = None) -> Follower:
         """A reader of what the view adds to the same view over more rows, as that changes.
 
-        What its `changes()` gives are partials, as those of `partial()`; merged into another
-        database's view of this query (`merge`), all that was given so far is what this view holds.
-        So a view over rows that lie apart follows its parts. Sums, counts and the values of MIN,
-        MAX and COUNT(DISTINCT) that went are told with numbers below 0, which databases with
-        ``trust_deletes=True`` take. A group may come more than once; partials are kept until they
-        are read, for each transaction those of the groups that it changed. Of a view of rows they
-        are the rows, as `follow` gives them.
+        Its `changes()` are partials, as those of `partial()`; merged into another database's view
+        of this query (`merge`), all that was given so far is the content of this view. So a view
+        over rows of several databases follows its parts. Removed sums, counts and values of MIN,
+        MAX and COUNT(DISTINCT) have numbers below 0, which databases with ``trust_deletes=True``
+        take. A group may be given more than once; partials are kept until they are read, for each
+        transaction those of the groups that it changed. Of a view of rows they are the rows, as
+        `follow` gives them.
 
         Args:
             initial: Whether it is given the whole partial first, as it is at its first look; if
@@ -484,10 +484,10 @@ class View(Relation):
         A row a group: the columns of GROUP BY, each under the name that the view shows it by (its
         own if it does not), then `payload` (binary), all that is kept of the group: exact numbers,
         sums of floats with all their digits, a COFACTOR, every value of MIN, MAX and
-        COUNT(DISTINCT), what HAVING and expressions need; groups that HAVING leaves out too. Where
-        all tables are static, of MIN and MAX the ends alone, for no row can leave.
-        Without GROUP BY one row. Of a join that the view shows row by row: the rows, each with
-        `multiplicity`. Names that are taken get a `_`.
+        COUNT(DISTINCT), the inputs of HAVING and expressions; groups that HAVING leaves out too. If
+        all tables are static, of MIN and MAX the ends alone, for no row can leave. Without GROUP BY
+        one row. Of a join that the view shows row by row: the rows, each with `multiplicity`. Names
+        that are taken get a `_`.
 
         The bytes are the same whatever engine keeps the view, and begin with a version.
 
@@ -514,11 +514,11 @@ class View(Relation):
         """Add what the same view over other rows has: its `partial()`, or several of them as one.
 
         The view becomes the sum of what it was and of what is merged, as if one database had all
-        rows, in whatever order parts come: if each row of the join was made in one part. So parts
-        are made by what joins and correlates (a subquery must see in one part all that it looks
-        at), or by splitting one table that the query reads once and copying the others. A merge is
-        a transaction; views that read this one move with it. From the first merge on partials alone
-        come to the view: changing its tables is refused, and so is saving the database.
+        rows, whatever the order of the parts: if each row of the join was made in one part. So
+        parts are made by what joins and correlates (a subquery must see in one part all that it
+        looks at), or by splitting one table that the query reads once and copying the others. A
+        merge is a transaction; views that read this one move with it. From the first merge on the
+        view takes partials alone: changing its tables is refused, and so is saving the database.
 
         Numbers and rows are exact; sums of floats are the same to the last bit as long as three
         doubles hold them, whatever the order, and a COFACTOR of whole numbers below 2^53. Counts
@@ -533,7 +533,7 @@ class View(Relation):
             InvalidValueError: A payload of another view, of another version, cut off or damaged; a
                 count below 0.
             UnknownColumnError, TypeMismatchError: Columns of another view.
-            UnsupportedError: A group whose condition compares with subqueries comes in two parts;
+            UnsupportedError: A group whose condition compares with subqueries is in two parts;
                 somebody follows the view already; the database is in a file.
             ArithmeticOverflowError: A sum does not fit. The view is as it was, in any case.
 
@@ -607,7 +607,7 @@ class View(Relation):
     def cofactors(self) -> Iterator[tuple[tuple[Any, ...], Cofactor]]:
         """Each group of a COFACTOR view: its key and its counts, sums and products.
 
-        Other aggregates may stand beside the COFACTOR; `to_arrow()` has them.
+        Other aggregates may be listed with the COFACTOR; `to_arrow()` has them.
 
         Raises:
             UnsupportedError: The view has no COFACTOR.
@@ -670,7 +670,7 @@ class View(Relation):
 def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
     """The blocks of a stream as pyarrow batches.
 
-    A stream that failed goes on to fail: its end would look like that of all rows.
+    A stream that failed continues to fail: its end would look like that of all rows.
     """
     import pyarrow as pa
 

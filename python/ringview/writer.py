@@ -1,9 +1,9 @@
-"""Rows that come one at a time, gathered and inserted together.
+"""Single rows, gathered and inserted together.
 
-Invariant: rows are inserted in the order in which they came, each once; those that a flush could
-not insert are gathered no longer, and its error says why, as that of `Table.insert` would. What is
-not flushed yet no view shows. Cost: some tenths of a microsecond a row, and with each flush what
-an insert of its rows costs.
+Invariant: rows are inserted in the order in which they were appended, each once; those that a flush
+could not insert are gathered no longer, and its error says why, as that of `Table.insert` would. No
+view shows rows that are not flushed yet. Cost: some tenths of a microsecond a row, and with each
+flush the cost of an insert of its rows.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Writer:
     """Gathers rows of a table and inserts them together; `Table.writer` makes one.
 
     Rows are inserted once there are `rows` of them, and once the oldest has waited `seconds`, which
-    is looked at when a row comes; under `async with` a task looks too, so that none waits longer
-    where no more come. `flush` inserts what there is. At the end of a `with` block the rest is
-    inserted. Where the block ends in an exception, the rest is dropped, as a transaction would be,
-    and the exception has a note that says how many rows that were; what was flushed before stays.
+    is checked at each append. Under `async with` a task checks it too, so that none waits longer if
+    no more are appended. `flush` inserts what there is. At the end of a `with` block the rest is
+    inserted. If the block ends in an exception, the rest is dropped, as a transaction would be, and
+    the exception has a note that says how many rows that were; flushed rows stay.
 
-    A row is read when it comes: a dict, a tuple of all columns, or a dataclass. One that cannot be
-    read is refused at once, and those before it stay gathered. A writer is of one thread.
+    A row is read when it is appended: a dict, a tuple of all columns, or a dataclass. One that
+    cannot be read is refused at once, and those before it stay gathered. A writer is of one thread.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -108,7 +108,7 @@ class Writer:
     def _read(self, row: Row) -> int:
         """Gather a row that is not of plain values."""
         parts = to_arrow([row], self._native, self._table)
-        # What it points to its owner may write to before the flush.
+        # The owner of the memory that it points to may write there before the flush.
         taken = [self._native.take(part) for part in parts]
         if len(self._buffer):
             self._parted += len(self._buffer)

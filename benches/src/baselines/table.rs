@@ -20,7 +20,7 @@ pub(crate) fn pair(a: i32, b: i32) -> u64 {
     (u64::from(a as u32) << 32) | u64::from(b as u32)
 }
 
-/// A row of a slab knows its key.
+/// A row of a slab holds its key.
 pub(crate) trait Row {
     type Key: Copy + Eq;
     fn key(&self) -> Self::Key;
@@ -178,7 +178,7 @@ impl<R: Row> Slab<R> {
     }
 }
 
-/// How many rows are hashed and warmed together.
+/// Number of rows that are hashed and warmed together.
 pub(crate) const BLOCK: usize = 256;
 
 /// Doubly linked lists of slots, one a key; the key's head lives with whoever owns the chain.
@@ -261,7 +261,7 @@ impl<P: Copy + Default> OneKey<P> for Dense<P> {
     }
 }
 
-/// For any keys: a hash table. A payload back at its default keeps its slot, as the keys of a stream come again.
+/// For any keys: a hash table. A payload back at its default keeps its slot, as the keys of a stream are repeated.
 pub(crate) struct Hashed<P>(Slab<(i32, P)>);
 
 impl<P: Copy> Default for Hashed<P> {
@@ -299,15 +299,15 @@ impl<P: Copy + Default> OneKey<P> for Hashed<P> {
     }
 }
 
-/// Which map from one key a program is built with.
+/// Kind of the maps from one key that a program is built with.
 pub(crate) trait Maps {
     type Of<P: Copy + Default>: OneKey<P> + Default;
 }
 
-/// Arrays: what a careful engineer writes who knows that the ids are dense.
+/// Arrays, as a careful engineer writes if the ids are dense.
 pub(crate) struct Arrays;
 
-/// Hash tables: what a code generator writes, which knows the types and no more.
+/// Hash tables, as a code generator writes, which has the types and no more.
 pub(crate) struct Tables;
 
 impl Maps for Arrays {

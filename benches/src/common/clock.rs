@@ -1,8 +1,8 @@
-//! What a measurement is taken by: time on a core, and resident bytes.
+//! Units of a measurement: time on a core, and resident bytes.
 
 use std::time::Duration;
 
-/// Resident bytes of this process, where the system tells.
+/// Resident bytes of this process, where the system has a figure.
 pub(crate) fn resident() -> Option<i64> {
     let pages: i64 = std::fs::read_to_string("/proc/self/statm")
         .ok()?

@@ -36,7 +36,7 @@ pub(crate) struct Relation {
     pub(crate) columns: Vec<Vec<i32>>,
 }
 
-/// What a generator makes: the relations in the order in which the stream visits them.
+/// Output of a generator: the relations in the order in which the stream visits them.
 pub(crate) struct Dataset {
     pub(crate) relations: Vec<Relation>,
     batches: Vec<RecordBatch>,
@@ -59,7 +59,7 @@ impl Dataset {
         &self.batches[relation]
     }
 
-    /// Which batches of `size` rows there are, round robin over the `streamed` relations until all are exhausted.
+    /// The batches of `size` rows, round robin over the `streamed` relations until all are exhausted.
     pub(crate) fn stream(&self, streamed: &[usize], size: usize) -> Vec<Slice> {
         let rows = |relation: usize| self.batches[relation].num_rows();
         let longest = streamed.iter().map(|&relation| rows(relation)).max();

@@ -1,4 +1,4 @@
-//! What all else speaks of: relations and their batches, what a measurement is taken by, and what every measured system offers.
+//! Common parts: relations and their batches, the units of a measurement, and the trait of every measured system.
 
 pub(crate) mod clock;
 pub(crate) mod data;

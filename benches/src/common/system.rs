@@ -1,13 +1,13 @@
-//! What every measured system offers: it takes batches with a sign and has its result ready after each.
+//! The trait of every measured system: it takes batches with a sign and has its result ready after each.
 
 use std::ops::{AddAssign, Mul};
 
 use arrow_array::RecordBatch;
 use serde::Serialize;
 
-/// What is compared of a result: the count of the join's rows, which says whether there are any at all, and a number
-/// that depends on all the rest. That is the sum itself, the digest of a degree-m matrix, or of rows the sum of their
-/// last column.
+/// Numbers by which results are compared: the count of the join's rows, which says whether there are any at all, and a
+/// number that depends on all the rest. That is the sum itself, the digest of a degree-m matrix, or of rows the sum of
+/// their last column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) count: i64,
@@ -72,11 +72,11 @@ pub(crate) struct Reading {
     #[serde(skip)]
     pub(crate) totals: Totals,
     pub(crate) rows: usize,
-    /// How long it took to say how many there are.
+    /// Time of the row count.
     pub(crate) len_seconds: f64,
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
-    /// By how much the process grew meanwhile.
+    /// Growth of the process meanwhile.
     pub(crate) resident_bytes: i64,
 }
 

@@ -23,7 +23,7 @@ const REPEAT: usize = 5;
 /// A result over nothing.
 const NULL: &str = "NULL";
 
-/// A row of a table that comes or goes.
+/// A row of a table that is inserted or deleted.
 struct Event {
     table: usize,
     times: i64,

@@ -1,4 +1,4 @@
-//! What one event costs, its result read, against the number of orders that are there.
+//! Cost of one event, its result read, against the number of orders that are there.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::common::clock::on_core;
 /// Orders of each side. A result of what no index keeps is linear, and more: there the first ones alone.
 const ORDERS: [i64; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 const SLOW: i64 = 10_000;
-/// Events a measurement, and how often they come and go.
+/// Events a measurement, and the rounds in which they are inserted and deleted.
 const EVENTS: usize = 256;
 const REPEAT: usize = 8;
 
@@ -84,7 +84,7 @@ pub(super) fn run(share: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Orders come to both sides in turn, and go again.
+/// Orders are inserted on both sides in turn, and deleted again.
 fn events_of(machine: &mut Machine, rows: &[(i64, i64)]) -> Result<Duration, String> {
     let rows: Vec<_> = rows.iter().map(|row| batch(&[*row], 1)).collect();
     let start = on_core();

@@ -22,7 +22,7 @@ use std::path::Path;
 use ringview_core::{Batch, Column};
 use serde::Serialize;
 
-/// Which of them.
+/// The measurements of this folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Correlated {
     Book,

@@ -31,9 +31,9 @@ struct Line {
     /// Time on a core, which the other programs of a busy machine do not stretch.
     cpu_seconds: f64,
     tuples_per_second: f64,
-    /// What the system says it keeps after this phase.
+    /// Bytes that the system reports after this phase.
     bytes: usize,
-    /// By how much the process has grown since the system was made; meaningful for the first system of a process.
+    /// Growth of the process since the system was made; meaningful for the first system of a process.
     resident_bytes: Option<i64>,
     /// Of the whole stream.
     result: Option<Totals>,
@@ -94,7 +94,7 @@ impl Cell<'_> {
                     name.name()
                 ));
             }
-            // What was cut short is not all there to be deleted.
+            // A stream that was cut short is not all there to be deleted.
             if let Some(deletes) = self.settings.deletes.filter(|_| result.is_some()) {
                 let rest = phase(deletes)?;
                 if rest.is_some_and(|totals| !totals.is_zero()) {
@@ -108,7 +108,7 @@ impl Cell<'_> {
         Ok(())
     }
 
-    /// Streams all batches as the phase says and prints a line; the result if the stream came to its end.
+    /// Streams all batches of the phase and prints a line; the result if the stream was completed.
     fn phase(
         &self,
         name: SystemName,
@@ -146,7 +146,7 @@ impl Cell<'_> {
             time += start.elapsed();
             cpu += on_core() - cpu_start;
         }
-        // What is kept of half a stream may be large to read, and there is nothing to compare it with.
+        // The state of half a stream may be large to read, and there is nothing to compare it with.
         let reading = complete.then(|| system.read()).flatten();
         let read = |reading: &Reading| reading.totals;
         let result = complete.then(|| reading.as_ref().map_or_else(|| system.totals(), read));

@@ -1,4 +1,4 @@
-//! What runs: the matrix of workloads, orders, batch sizes and systems, the clock, and the lines that come out.
+//! A run: the matrix of workloads, orders, batch sizes and systems, the clock, and the lines that it prints.
 
 mod measure;
 mod roster;

@@ -1,4 +1,4 @@
-//! The systems that can be measured, and which program stands behind each for a workload.
+//! The systems that can be measured, and the program of each for a workload.
 
 use crate::baselines::strategies;
 use crate::common::data::Dataset;
@@ -23,7 +23,7 @@ pub(crate) enum SystemName {
     RingviewListing,
     /// By heavy and light parts, deletes trusted.
     RingviewEpsilon,
-    /// A view for each connected subquery that a delta asks for.
+    /// A view for each connected subquery that a delta reads.
     Recursive,
     /// Base rows and no views.
     FirstOrder,
@@ -72,7 +72,7 @@ impl SystemName {
         let engine = |trusted: bool, variant: Variant| -> Option<Box<dyn System>> {
             Some(Box::new(Engine::new(workload, data, trusted, variant)))
         };
-        // What is written by hand is written for sums.
+        // Programs written by hand are written for sums.
         let by_hand = |program| workload.stream.by_hand(program);
         let is_cyclic = workload.stream.is_cyclic();
         match (self, workload.asked) {

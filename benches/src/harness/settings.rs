@@ -1,4 +1,4 @@
-//! What one run measures: the matrix of workloads, orders, batch sizes and systems, and the passes over each stream.
+//! Settings of one run: the matrix of workloads, orders, batch sizes and systems, and the passes over each stream.
 
 use super::roster::SystemName;
 use crate::common::data::Order;

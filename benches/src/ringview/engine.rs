@@ -23,7 +23,7 @@ use crate::workloads::Workload;
 const VIEW: &str = "view";
 const WELL_FORMED: &str = "the benches' own tables and queries are well formed";
 
-/// In which form the engine keeps what is asked.
+/// Form in which the engine keeps the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
     /// In one payload, rows factorised, cycles under indicators.
@@ -42,7 +42,7 @@ pub(crate) enum Variant {
 pub(crate) struct Engine {
     database: Database,
     tables: Vec<&'static str>,
-    /// How many relations are still to be loaded before the view is made.
+    /// Number of relations that are still to be loaded before the view is made.
     missing: usize,
     query: Query,
     /// The name of the engine.

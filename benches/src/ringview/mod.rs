@@ -1,4 +1,4 @@
-//! The system that is measured: ringview, and the queries that it is asked.
+//! The system that is measured: ringview, and its queries.
 
 mod engine;
 mod query;

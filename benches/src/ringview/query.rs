@@ -1,4 +1,4 @@
-//! What is asked of the natural join of all relations, as the queries that the engine takes.
+//! Queries over the natural join of all relations, as the engine takes them.
 //!
 //! Nothing here is particular to a data set beyond the name of the column that is summed. Features are all columns,
 //! once each, in the order in which the relations first have them.
@@ -11,7 +11,7 @@ use crate::common::data::Dataset;
 use crate::common::system::digest;
 use crate::workloads::{Asked, Column, Workload};
 
-/// How a result is read.
+/// Form of a result.
 pub(crate) enum Shown {
     /// A count, and a sum where there is one.
     Pair,
@@ -119,7 +119,7 @@ fn own(equal: &[[Column; 2]]) -> Vec<Value> {
         .collect()
 }
 
-/// What is summed.
+/// The argument of the sum.
 fn argument(workload: Workload, feature: &Feature) -> Value {
     if workload.asked == Asked::Sum {
         return feature.value();

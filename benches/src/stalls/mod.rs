@@ -1,7 +1,7 @@
-//! Stalls: what the slowest of many batches costs beside the median, while tables grow.
+//! Stalls: cost of the slowest of many batches beside the median, while tables grow.
 //!
 //! Invariant: the time of a batch is that of its thread on a core, from the rows in memory to the views that are right;
-//! batches are made before the clock runs. Where rows are kept, the first delete comes after the last insert.
+//! batches are made before the clock runs. If rows are kept, the first delete follows the last insert.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const WELL_FORMED: &str = "the benches' own tables and queries are well formed";
 #[derive(Serialize)]
 struct Line {
     workload: &'static str,
-    /// What grows.
+    /// The tables or views that grow.
     data: &'static str,
     rows: usize,
     /// Of a batch on a core.

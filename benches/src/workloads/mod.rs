@@ -1,6 +1,6 @@
-//! What can be measured: a stream of rows, and what is asked of the natural join of its relations.
+//! Workloads: a stream of rows, and the query over the natural join of its relations.
 //!
-//! One file a stream: how its rows are made, which of its relations change, what is summed, and the programs that were
+//! One file a stream: its generator, the relations that change, the argument of the sum, and the programs that were
 //! written for it by hand.
 
 mod housing;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crate::common::data::{Dataset, Order};
 use crate::common::system::System;
 
-/// How much of a stream there is, and where it comes from.
+/// Size of a stream, and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Size {
     /// One in so many rows is there.
@@ -52,7 +52,7 @@ pub(crate) type Column = (usize, &'static str);
 
 /// Relations, and how they stream.
 pub(crate) trait Stream: Sync {
-    /// How it is called.
+    /// Its name.
     fn name(&self) -> &'static str;
 
     /// Its rows. An error says which file is not what it should be.
@@ -66,10 +66,10 @@ pub(crate) trait Stream: Sync {
     /// The relations that stream, in the order of the round robin.
     fn streamed(&self) -> &'static [usize];
 
-    /// The column that is summed; the count alone is asked where there is none.
+    /// The column that is summed; without one the query is the count alone.
     fn summed(&self) -> Option<&'static str>;
 
-    /// Whether its size is told by the scale.
+    /// Whether the scale sets its size.
     fn is_scaled(&self) -> bool {
         false
     }
@@ -79,8 +79,8 @@ pub(crate) trait Stream: Sync {
         false
     }
 
-    /// Where one relation is joined with itself: the columns that are equal, by the places at which it stands. Its count
-    /// alone is asked.
+    /// For a self-join of one relation: the columns that are equal, by the places of the relation. The query is its
+    /// count alone.
     fn own_join(&self) -> Option<&'static [[Column; 2]]> {
         None
     }

@@ -2,7 +2,7 @@
 //!
 //! Or as one, E(a, b), that is joined with itself to E(a, b) E(b, c) E(c, a).
 //!
-//! They come from a file, or are generated: as many nodes and distinct edges as Epinions has, endpoints drawn with a
+//! They are read from a file, or generated: as many nodes and distinct edges as Epinions has, endpoints drawn with a
 //! density of 1/sqrt(x), so that a few hubs have thousands of edges and most nodes a handful. No edge is a loop.
 
 use std::collections::BTreeSet;

@@ -30,7 +30,7 @@ const TOGGLED: u64 = 8;
 #[derive(Serialize)]
 struct Line {
     workload: &'static str,
-    /// Which data.
+    /// Name of the data.
     data: &'static str,
     /// The threshold base N.
     size: u64,
@@ -38,7 +38,7 @@ struct Line {
     tuples: u64,
     epsilon: f64,
     system: &'static str,
-    /// Of an edge that comes or goes.
+    /// Of an edge that is inserted or deleted.
     steps: u64,
     /// Of auxiliary views.
     keys: usize,
@@ -47,7 +47,7 @@ struct Line {
 /// An edge of a relation.
 type Edge = (usize, [u64; 2]);
 
-/// Edges that are there, and those that come and go.
+/// Edges that are there, and those that are inserted and deleted.
 struct Data {
     there: Vec<Edge>,
     toggled: Vec<Edge>,
@@ -175,7 +175,7 @@ fn views(base: u64, epsilon: f64) -> Data {
     let threshold = threshold(base, epsilon);
     let ends = ((base as f64 / (8.0 * threshold)) as u64).max(1);
     let degree = ((0.4 * threshold).round() as u64).clamp(1, ends);
-    // What makes the ends heavy, and leads nowhere.
+    // Edges that make the ends heavy, and are in no triangle.
     let spokes = (1.75 * threshold).ceil() as u64;
     let far = |end: u64, at: u64| (1 << 50) + end * spokes + at;
     let spoke = |(end, at)| [(0, [end, far(end, at)]), (0, [far(end, at), end])];

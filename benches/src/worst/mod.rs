@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `toggles` | hubs and cliques of growing size: the time of an edge that comes and goes, by system |
+//! | `toggles` | hubs and cliques of growing size: the time of an insert and a delete of an edge, by system |
 //! | `exponents` | steps and keys of heavy and light parts by epsilon and size, counted: no clock |
 
 mod exponents;
@@ -10,7 +10,7 @@ mod toggles;
 
 use serde::Serialize;
 
-/// Which of them.
+/// The measurements of this folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worst {
     Toggles,

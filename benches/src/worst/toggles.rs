@@ -1,9 +1,10 @@
-//! An edge of R(a, b) that comes and goes between hubs of S(b, c) and T(c, a), or within a clique.
+//! Inserts and deletes of an edge of R(a, b) between hubs of S(b, c) and T(c, a), or within a
+//! clique.
 //!
-//! Hub: b = 0 has `size / 2` edges in S, a = 0 as many in T, to the same vertices. An edge of R between the two
-//! closes all of them, so whoever walks a neighbourhood takes time that is linear in the size. Clique: all
-//! pairs of sqrt(size / 3) vertices in all three relations; every neighbourhood is a square root. All systems must have the same count
-//! after the edge has come.
+//! Hub: b = 0 has `size / 2` edges in S, a = 0 as many in T, to the same vertices. An edge of R between the two closes
+//! all of them, so a system that walks a neighbourhood takes time that is linear in the size. Clique: all pairs of
+//! sqrt(size / 3) vertices in all three relations; every neighbourhood is a square root. All systems must have the same
+//! count after the insert of the edge.
 
 use std::time::{Duration, Instant};
 
@@ -27,12 +28,12 @@ const MOST: u32 = 2_000;
 #[derive(Serialize)]
 struct Line {
     workload: &'static str,
-    /// Which data.
+    /// Name of the data.
     data: &'static str,
     /// Edges.
     size: i32,
     system: &'static str,
-    /// Of an edge that comes or goes.
+    /// Of an edge that is inserted or deleted.
     seconds: f64,
     cpu_seconds: f64,
     changes: u32,
@@ -60,7 +61,7 @@ fn hub(size: i32) -> Edges {
 fn clique(size: i32) -> Edges {
     let side = f64::from(size / 3).sqrt() as i32;
     let all = (0..side).flat_map(|a| (0..side).map(move |b| [a, b]));
-    // The edge that is toggled comes anew.
+    // The toggled edge is inserted later.
     let rest = all.clone().filter(|edge| *edge != [0, 0]);
     [rest.collect(), all.clone().collect(), all.collect()]
 }

@@ -1,9 +1,8 @@
 """The command line: ``ringview run JOB``, ``explain JOB``, ``serve JOB``, ``sql FILE``.
 
-Invariant: results go to standard output, everything else to standard error; the exit
-status is 0 if all went well, 1 for an error in the job or its data, 2 for a wrong
-command line, 130 after Ctrl-C, 143 after SIGTERM; nothing half written is left.
-Cost: that of the job.
+Invariant: results are written to standard output, everything else to standard error; the exit
+status is 0 for success, 1 for an error in the job or its data, 2 for a wrong command line, 130
+after Ctrl-C, 143 after SIGTERM; nothing half written is left. Cost: that of the job.
 """
 
 from __future__ import annotations

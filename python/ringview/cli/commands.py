@@ -52,7 +52,7 @@ def options(
 
 
 class ExplainFormat(Enum):
-    """What ``explain`` prints."""
+    """Formats of the output of ``explain``."""
 
     TEXT = "text"
     MERMAID = "mermaid"
@@ -71,7 +71,7 @@ def run_command(
         bool, typer.Option("--compare", help="Then compute each view anew, and compare the times.")
     ] = False,
 ) -> None:
-    """Stream the job's files through its views and show what they come to."""
+    """Stream the job's files through its views and show the resulting views."""
     with _errors():
         parsed = load(job)
         if compare:
@@ -111,7 +111,7 @@ def sql_command(
         typer.Argument(metavar="SQL", help="Statements, with ; between; without them, a prompt."),
     ] = None,
 ) -> None:
-    """Ask and change a database by statements of SQL, each of which ends with a semicolon."""
+    """Query and change a database by statements of SQL, each of which ends with a semicolon."""
     is_prompt = query is None and sys.stdin.isatty()
     with _errors(), Database.open(file) as db:
         for text in statements(query):
@@ -165,7 +165,7 @@ def serve_command(
 
 @contextmanager
 def _query_errors() -> Iterator[None]:
-    """Errors of one query at a prompt, which goes on; Ctrl-C ends the query alone."""
+    """Print errors of one query at a prompt, which continues; Ctrl-C ends the query alone."""
     try:
         yield
     except RingviewError as error:

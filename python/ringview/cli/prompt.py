@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 _FIRST, _NEXT = "ringview> ", "     ...> "
-# What is in quotes or a comment, to its end or that of the text; a semicolon; anything else.
+# A quoted text or a comment, to its end or that of the input; a semicolon; anything else.
 _PIECE = re.compile(
     r"""'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|;|[^'"/;-]+|.""",
     re.DOTALL,
@@ -30,7 +30,7 @@ def statements(query: str | None) -> Iterator[str]:
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The statements that end in a text, and what comes behind them.
+    """Statements that end in a text, and the rest behind them.
 
     >>> split("SELECT 1; SELECT ';' -- two;")
     (['SELECT 1'], " SELECT ';' -- two;")

@@ -1,4 +1,4 @@
-"""What the commands print: progress, results, the final table.
+"""Output of the commands: progress, results, the final table.
 
 Invariant: on a terminal there are bars and colours, anywhere else plain lines without
 control codes. No value is cut, but floats are shown to 7 digits (files hold them whole).
@@ -96,7 +96,7 @@ def explanation(name: str, text: str) -> None:
 
 
 def comparison(found: Sequence[Comparison]) -> None:
-    """What a batch costs, against computing each view anew."""
+    """Print the cost of a batch against recomputing each view."""
     console = _console()
     table = _table()
     for name in ("view", "kept fresh, a batch", "computed anew", "of it planning", "ratio"):
@@ -120,7 +120,7 @@ def comparison(found: Sequence[Comparison]) -> None:
 
 
 def hint(text: str) -> None:
-    """What else there is to do."""
+    """Print a hint at a further step."""
     _console().print(f"\n{escape(text)}", highlight=False)
 
 
@@ -129,7 +129,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def served(url: str, views: int, writable: bool) -> None:
-    """Where it is served; the page of the views is there, too."""
+    """Print the address of the server, at which the page of the views is served, too."""
     ending = "" if views == 1 else "s"
     mode = "changes allowed" if writable else "read only"
     Console(stderr=True, soft_wrap=True).print(
@@ -178,7 +178,7 @@ def _result(console: Console, view: ViewReport) -> None:
 
 
 def done(found: pa.Table | int | None, seconds: float) -> None:
-    """What a statement gave: rows, or how many it changed."""
+    """Print the result of a statement: rows, or the number of rows that it changed."""
     if isinstance(found, pa.Table):
         answer(found, seconds)
     elif found is not None:

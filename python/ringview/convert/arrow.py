@@ -1,7 +1,7 @@
 """Arrow types and schemas from what a user writes.
 
-Invariant: what comes out is a `pyarrow.Schema`; whether the engine stores its types, the engine
-says. Cost: O(columns).
+Invariant: the result is a `pyarrow.Schema`; the engine checks whether it stores its types. Cost:
+O(columns).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def to_pandas(table: pa.Table) -> pandas.DataFrame:
 
 
 def kind_of(arrow: pa.DataType) -> Kind | None:
-    """What may be done with values of an Arrow type; None for types that are not stored.
+    """Operations that values of an Arrow type allow; None for types that are not stored.
 
     >>> import pyarrow as pa
     >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string()))

@@ -3,7 +3,7 @@
 Invariant: a factor is a table of its own with some of the columns; the engine checks that the
 factors of a change share the columns of their table out among them.
 Cost: O(values) for Python rows, O(1) for Arrow data; nothing is multiplied out here.
-`decompose` goes the other way: O(values).
+`decompose` is the inverse, a relation into factors: O(values).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Of a decimal of 128 bits, which is what columns have.
 _MOST_DIGITS = 38
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
-# Of these one value may stand for many, and no table has a column of them.
+# In these types one stored value may represent many, and no table has a column of them.
 _REFUSED = (
     pa.types.is_run_end_encoded,
     pa.types.is_union,

@@ -3,7 +3,7 @@
 Invariant: a value is written in one way, by its column's type: a whole number as a number up to
 2^53 - 1 either side of 0 and as text beyond, where readers of JSON round; a decimal with digits
 behind the point as text; NaN and the infinities as text; dates and times as ISO 8601; bytes as
-base64. What is written is read back by `ringview.sources`' casts. Cost: O(values).
+base64. The casts of `ringview.sources` read all of it back. Cost: O(values).
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:
             units: Decimal = found.as_py()
             return int(units.scaleb(kind.scale, _WIDE))
         return found.value
-    # A scalar of NumPy is asked for Python's.
+    # A scalar of NumPy is converted to Python's.
     found = value.item() if hasattr(value, "item") else value
     if not isinstance(found, (bool, int, float, str)):
         raise TypeMismatchError(f"column {quoted(name)}: {value!r} is no {kind}")

@@ -71,7 +71,7 @@ def to_arrow(
         rows: Anything with `__arrow_c_stream__` or `__arrow_c_array__`, a list of those, a pandas
             frame, a dict of columns, a row or a list of rows.
         native: The database.
-        table: Where the rows go: its schema gives Python values their types.
+        table: Table that receives the rows: its schema gives Python values their types.
         multiplicity: A further column of integers that says how often each row counts.
         op: A further column of texts that says what each row does.
 
@@ -266,7 +266,7 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
     try:
         found = pa.array(values)
     except (OverflowError, pa.ArrowInvalid):
-        # What pyarrow takes the values for does not hold them all, as int64 for 2**63.
+        # The type that pyarrow infers does not hold all values, as int64 does not hold 2**63.
         exact = Integral if pa.types.is_integer(kind) else (Integral, Decimal)
         fit = (v is None or (isinstance(v, exact) and not isinstance(v, bool)) for v in values)
         if pa.types.is_floating(kind) or not all(fit):
@@ -286,7 +286,7 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
     return pa.array(values, type=kind)
 
 
-# Kinds that go into another kind without loss; a naive time counts as UTC, as in Arrow.
+# Kinds that become another kind without loss; a naive time counts as UTC, as in Arrow.
 _WIDENS = {("date", "timestamp"), ("timestamp", "timestamptz"), ("timestamptz", "timestamptz")}
 
 # pyarrow raises subclasses of these; OverflowError for integers beyond 64 bits.

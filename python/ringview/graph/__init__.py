@@ -1,4 +1,4 @@
-"""Graphs whose edges come and go.
+"""Graphs under inserts and deletes of edges.
 
     triangles = ringview.graph.TriangleCounter()
     triangles.insert([("Ada", "Grace"), ("Grace", "Mary"), ("Mary", "Ada")])
@@ -6,7 +6,7 @@
 
 | file | what it holds |
 |---|---|
-| triangles | `TriangleCounter`: a graph whose edges come and go, and what is read of it |
+| triangles | `TriangleCounter`: a graph under inserts and deletes of edges, and its reads |
 | store | its table and views |
 | description | descriptions of a moment and of a vertex |
 | counting | `count_triangles`: those of a graph that is not kept |

@@ -11,13 +11,13 @@ from .edges import Edges, Vertices, columns, kind
 
 
 def count_triangles(edges: Edges, *, directed: bool = False, multigraph: bool = False) -> int:
-    """How many triangles a graph has, once: nothing of it is kept.
+    """Number of triangles of a graph, once: nothing of it is kept.
 
     Args:
         edges: As for `TriangleCounter.insert`: pairs, Arrow data, a frame, an array or a dict of
             two columns, a NetworkX graph. Loops are in no triangle.
         directed: Whether triangles are cycles a -> b -> c -> a.
-        multigraph: Whether an edge that comes several times counts so often; else once.
+        multigraph: Whether an edge that is given several times counts as often; else once.
 
     Raises:
         TypeMismatchError, InvalidValueError: As `TriangleCounter.insert`.

@@ -17,7 +17,7 @@ class Moment(NamedTuple):
 
 
 class Vertex(NamedTuple):
-    """What stands around a vertex."""
+    """The neighbourhood of a vertex, in numbers."""
 
     degree: int
     """How many others it has an edge with."""
@@ -26,6 +26,6 @@ class Vertex(NamedTuple):
 
     @property
     def clustering(self) -> float:
-        """Which part of the pairs of its neighbours have an edge between them."""
+        """Share of the pairs of its neighbours that have an edge between them."""
         pairs = self.degree * (self.degree - 1)
         return 2 * self.triangles / pairs if pairs else 0.0

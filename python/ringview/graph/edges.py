@@ -1,8 +1,9 @@
 """Edges in any of their forms to two columns of vertices.
 
-Invariant: a vertex is an integer, a text, or any hashable Python value, which stands as a number;
-all vertices of a graph are of one of these kinds, and none is missing. Two vertices are one where
-Python calls them equal. Cost: O(1) a column for Arrow data of integers and texts, O(edges) else.
+Invariant: a vertex is an integer, a text, or any hashable Python value, which is stored as a
+number; all vertices of a graph are of one of these kinds, and none is missing. Two vertices are one
+where Python calls them equal. Cost: O(1) a column for Arrow data of integers and texts, O(edges)
+else.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Column = Any
 
 
 def columns(edges: Edges, *, directed: bool) -> tuple[Column, Column]:
-    """The two ends of each edge, as they came.
+    """The two ends of each edge, as they were given.
 
     Args:
         edges: Pairs of vertices; Arrow data, a pandas or polars frame, or a dict of two columns; a
             NumPy array of shape (n, 2); a NetworkX graph, of whose parallel edges each counts, and
-            of which an edge without direction goes both ways where `directed`.
+            of which an edge without direction becomes one in each direction where `directed`.
         directed: Whether an edge has a direction.
 
     Raises:
@@ -97,10 +98,10 @@ def kind(*ends: Column) -> Kind | None:
 
 
 class Vertices:
-    """What the vertices of one graph are, and the numbers of those that are neither ints nor texts.
+    """The kind of the vertices of one graph, and the numbers of those other than ints and texts.
 
     Invariant: a number means one value for good, so numbers of vertices that have left are not
-    given to others. Cost: an entry for every value that ever came, where they are objects.
+    given to others. Cost: an entry for every value ever given, where they are objects.
 
     >>> names = Vertices("object")
     >>> names.arrays([("a", 1), (2,)], [(2,), 3.5], new=True)[1].to_pylist()
@@ -116,7 +117,7 @@ class Vertices:
 
     @property
     def type(self) -> Literal["int64", "string"]:
-        """How a vertex is stored."""
+        """The type that a vertex is stored as."""
         return "string" if self.kind == "string" else "int64"
 
     def arrays(self, left: Column, right: Column, *, new: bool) -> tuple[pa.Array, pa.Array]:

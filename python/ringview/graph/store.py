@@ -1,10 +1,10 @@
 """A graph in a database: the table of its edges, and the views over them.
 
-Invariant: an edge without a direction stands in the table both ways, so that every vertex of a
-triangle is the first of two of its six walks around, and one relation is joined with itself:
-E(a, b) E(b, c) E(c, a). But for a multigraph, a view `graph` has each edge once that is there,
-loops left out.
-Cost: the count is kept from the start; other views come when they are first asked for.
+Invariant: the table holds an edge without a direction in both directions, so that every vertex of a
+triangle is the first of two of its six walks around, and one relation is joined with itself: E(a,
+b) E(b, c) E(c, a). But for a multigraph, a view `graph` has each edge once that is there, loops
+left out.
+Cost: the count is kept from the start; each other view is created at its first read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """What a graph is, and how its triangles are counted."""
+    """Options of a graph: its edges, and the engine that counts its triangles."""
 
     directed: bool
     multigraph: bool
@@ -86,7 +86,7 @@ class Store:
             ) from None
 
     def corners(self) -> View:
-        """The view of the triangles, made when it is first asked for."""
+        """The view of the triangles, created at the first call."""
         if "triangles" in self.db:
             return self.db["triangles"]
         # The least vertex first; without a direction, then the second.

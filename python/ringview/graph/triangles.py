@@ -1,8 +1,8 @@
-"""Triangles of a graph whose edges come and go.
+"""Triangles of a graph under inserts and deletes of edges.
 
-Invariant: after each call the count, and all else that was asked for, is that of the edges that are
+Invariant: after each call the count, and every view that was read, is that of the edges that are
 there; a call that raises has changed nothing.
-Cost: O(sqrt N) an edge for the count, amortised, among N edges; what else is kept says so.
+Cost: O(sqrt N) an edge for the count, amortised, among N edges; other methods state their own.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class TriangleCounter:
-    """How many triangles a graph has, exact after every edge that comes or goes.
+    """The number of triangles of a graph, exact after every insert or delete of an edge.
 
-    A triangle is three vertices with an edge between each two, whichever way edges came: (u, v) and
-    (v, u) are one. With `directed`, it is a cycle a -> b -> c -> a, and each counts once. Loops are
-    taken, and are in no triangle. An edge that came twice is there until it has gone twice, and
-    counts once, as in `networkx.Graph`; with `multigraph` it counts as often as it is there, so
-    that a triangle counts as often as the product of its three edges.
+    A triangle is three vertices with an edge between each two, whichever direction edges were given
+    in: (u, v) and (v, u) are one. With `directed`, it is a cycle a -> b -> c -> a, and each counts
+    once. Loops are taken, and are in no triangle. An edge that was inserted twice is there until it
+    is deleted twice, and counts once, as in `networkx.Graph`; with `multigraph` it counts as often
+    as it is there, so that a triangle counts as often as the product of its three edges.
 
     Complexity: a change of an edge costs O(sqrt N) amortised among N edges, whatever the graph
-    (`epsilon=`: O(N^max(epsilon, 1 - epsilon))); no algorithm can do it in less than sqrt N if
-    the OMv conjecture holds. Some 300 bytes an edge; with `multigraph` less, as each edge is then
-    not kept once more. What `triangles` and `vertices` need is kept from their first call on.
+    (`epsilon=`: O(N^max(epsilon, 1 - epsilon))); no algorithm can do it in less than sqrt N if the
+    OMv conjecture holds. Some 300 bytes an edge; with `multigraph` less, as each edge is then not
+    kept once more. The views behind `triangles` and `vertices` are kept from their first call on.
 
     >>> import ringview as rv
     >>> friends = rv.graph.TriangleCounter()
@@ -69,8 +69,8 @@ class TriangleCounter:
 
         Args:
             directed: Whether edges have a direction, and triangles are cycles.
-            multigraph: Whether an edge that came several times counts so often.
-            epsilon: A vertex is heavy that stands in N^epsilon of N edges or more; 0.5 by default.
+            multigraph: Whether an edge that was inserted several times counts as often.
+            epsilon: A vertex is heavy that N^epsilon or more of N edges have; 0.5 by default.
             engine: What keeps the count; "viewtree" costs the smaller of two neighbourhoods an
                 edge, which may be faster where no two hubs share edges; None for the cheapest.
             vertices: What vertices are: "int64", "string", or "object" for any hashable values,
@@ -90,7 +90,7 @@ class TriangleCounter:
         self._fixed = vertices is not None
         self._changes = 0
         self._history: list[Moment] | None = [] if history else None
-        # What is wrong with the options is told here, before the first edge.
+        # Wrong options raise here, before the first edge.
         self._store = Store(Vertices(vertices or "int64"), self._options)
 
     def insert(self, edges: Edges) -> int:
@@ -99,8 +99,8 @@ class TriangleCounter:
         Args:
             edges: Pairs of vertices; Arrow data, a pandas or polars frame or a dict of two columns,
                 whatever their names; a NumPy array of shape (n, 2); a NetworkX graph, of whose
-                parallel edges each comes, and of which an edge without direction comes both ways
-                where this graph is directed.
+                parallel edges each is inserted, and of which an edge without direction is inserted
+                in both directions where this graph is directed.
 
         Returns:
             By how much the count rose.
@@ -131,7 +131,8 @@ class TriangleCounter:
             By how much the count rose: 0 or less.
 
         Raises:
-            OverDeleteError: An edge goes more often than it came; nothing was changed.
+            OverDeleteError: An edge is deleted more often than it was inserted; nothing was
+                changed.
 
         >>> import ringview as rv
         >>> graph = rv.graph.TriangleCounter()
@@ -146,8 +147,8 @@ class TriangleCounter:
         """Add edges and take others back, in one transaction.
 
         Args:
-            insert: What comes, as for `insert`; first.
-            delete: What goes, as for `delete`.
+            insert: Edges to insert, as for `insert`; first.
+            delete: Edges to delete, as for `delete`.
 
         Returns:
             By how much the count rose.
@@ -188,7 +189,7 @@ class TriangleCounter:
 
     @property
     def count(self) -> int:
-        """How many triangles there are. O(1).
+        """The number of triangles. O(1).
 
         >>> import ringview as rv
         >>> cycles = rv.graph.TriangleCounter(directed=True)
@@ -202,7 +203,7 @@ class TriangleCounter:
 
     @property
     def edges(self) -> int:
-        """How many edges there are, each as often as it came and did not go, loops too. O(1)."""
+        """The number of edges, loops too, each as often as it is there. O(1)."""
         return len(self._store.table) // self._options.rows_per_edge
 
     @property
@@ -219,7 +220,7 @@ class TriangleCounter:
         return list(self._history)
 
     def triangles(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Each triangle once, in no particular order: of a cycle the least vertex comes first.
+        """Each triangle once, in no particular order: a cycle begins with its least vertex.
 
         The first call makes a view of them and fills it, O(N^1.5); from then on a change costs the
         smaller of two neighbourhoods beside what it costs for the count. The view takes O(N) room,
@@ -262,10 +263,11 @@ class TriangleCounter:
         return self._store.corners().to_reader()
 
     def changes(self) -> pa.Table:
-        """The triangles that came since the last call, with `multiplicity` 1, and those that left.
+        """The triangles that are new since the last call, and those that left.
 
-        Those have -1; with `multigraph`, it is by how much the multiplicity of a triangle moved.
-        The first call gives all. The view is that of `triangles`, and remembers what moved.
+        New ones have `multiplicity` 1, others -1; with `multigraph`, it is by how much the
+        multiplicity of a triangle moved. The first call gives all. The view is that of `triangles`,
+        and remembers what moved.
 
         Raises:
             UnsupportedError: The vertices are neither integers nor texts.
@@ -374,7 +376,7 @@ class TriangleCounter:
         self._store.forget()
 
     def explain(self, format: Format = "text") -> str:
-        """How the count is kept, why, and what a change costs; as `View.explain`."""
+        """The engine of the count, its reasons, and the cost of a change; as `View.explain`."""
         return self._store.count.explain(format)
 
     def memory_usage(self) -> dict[str, int]:

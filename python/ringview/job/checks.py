@@ -30,7 +30,7 @@ def entries(
 
 
 def check_unique(kind: str, names: list[str]) -> None:
-    """Refuse names that are empty or come twice."""
+    """Refuse names that are empty or not unique."""
     for number, name in enumerate(names, start=1):
         if not name:
             raise JobError(f"{kind}[{number}].name: is empty")
@@ -104,6 +104,6 @@ def at(place: str, key: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What is said behind a name that is not among the `known`."""
+    """Text behind a name that is not among the `known`: the nearest of them, or all."""
     names = list(known)
     return did_you_mean(name, names) or f"; known are {', '.join(names)}"

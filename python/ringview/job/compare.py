@@ -1,9 +1,9 @@
-"""What it costs to keep each view of a job fresh, against computing it anew.
+"""The cost of keeping each view of a job fresh, against recomputing it.
 
-Invariant: both are measured here, by one engine over the same rows: a batch goes into the tables
-and one view; anew is the query of that view over the rows that are left at the end, in a database
-that keeps no views, with its planning, which is told apart. Cost: the stream once for each view and
-once more, and each view six times.
+Invariant: both are measured here, by one engine over the same rows. A batch is applied to the
+tables and one view. The recomputation is the query of that view over the rows that are left at the
+end, in a database that keeps no views; its planning is included, and reported separately. Cost: the
+stream once for each view and once more, and each view six times.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """How many batches cost as much as one computation anew."""
+        """Number of batches that cost as much as one recomputation."""
         return None if self.anew is None or not self.batch else self.anew / self.batch
 
 

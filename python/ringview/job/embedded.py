@@ -1,9 +1,8 @@
 """A job on the engine in this process: views fresh after every batch.
 
-Invariant: a batch is one transaction; after each every view is exact for the
-rows applied so far. Static tables are filled before the views are created, for
-the engine stores less once it knows that they stay.
-Cost: that of the views, batch by batch.
+Invariant: a batch is one transaction; after each every view is exact for the rows applied so far.
+Static tables are filled before the views are created, as the engine stores less for tables that
+stay as they are. Cost: that of the views, batch by batch.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def _read(job: Job, db: Database) -> Iterator[tuple[int, float]]:
                 if reader.step():
                     yield reader.rows - rows, time.perf_counter() - start
                 elif not reader.finished:
-                    # It says watch = true: more may come, until Ctrl-C.
+                    # With `watch = true` more may be added, until Ctrl-C.
                     time.sleep(source.every)
 
 

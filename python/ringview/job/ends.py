@@ -117,7 +117,7 @@ _SINKS: Mapping[str, Mapping[str, Key]] = {
 _EVERY = Key(float)
 _OF_SOURCE = {"kind": _NEEDED, "name": _TEXT, "dead_letters": _TEXT, "every": _EVERY}
 _OF_SINK = {"kind": _NEEDED, "name": _TEXT, "view": _NEEDED, "every": _EVERY}
-# What a source calls first, and then what it fills, by the keys of the job.
+# For each kind of source the keys of its first argument, and then of the table that it fills.
 _FIRST = {
     "folder": ("path",),
     "query": ("connection", "sql"),
@@ -148,7 +148,7 @@ class SourceSpec:
         return made
 
     def reader(self, db: Database, watch: bool) -> Reader:
-        """What reads it into a database."""
+        """The reader that applies it to a database."""
         from ringview import sources
 
         made = self.make(watch)
@@ -166,7 +166,7 @@ class SinkSpec:
     every: float = 1.0
 
     def sender(self, db: Database) -> Sender:
-        """What sends the view to it."""
+        """The sender of the view to it."""
         from ringview import sinks
 
         given = dict(self.given)

@@ -1,4 +1,4 @@
-"""What a job file says, as plain data.
+"""The content of a job file, as plain data.
 
 Invariant: a ``Job`` is complete and consistent: names are unique, every output
 names a view, every path is absolute. ``parse`` is the only place that makes one.
@@ -80,7 +80,7 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """Where a view's result goes: a Parquet or CSV file, or the terminal (``None``)."""
+    """The target of a view's result: a Parquet or CSV file, or the terminal (``None``)."""
 
     view: str
     file: Path | None

@@ -50,7 +50,7 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
 
 
 def explain(job: Job, sources: Sequence[Source]) -> dict[str, str]:
-    """How the rows of each view's tables are routed."""
+    """Description of the routes that the rows of each view's tables take."""
     frames = _frames(sources)
     found = _views(job, sources, frames, _rows(sources, frames))
     return {view.name: found.explain(view.name) for view in job.views}

@@ -103,7 +103,7 @@ def parse(text: str, path: Path) -> Job:
     outputs = _outputs(raw, [view.name for view in views], path.parent)
     _check_files(tables, outputs)
     trusts = value(raw, "trust_deletes", bool, "", default=False)
-    # What [serve] says is for who serves.
+    # [serve] is read by the server alone.
     for key in ("source", "sink"):
         if key in raw and (trusts or engine == "spark"):
             said = "trust_deletes = true" if trusts else 'engine = "spark"'
@@ -157,7 +157,7 @@ def _table(entry: Mapping[str, Any], place: str, base: Path) -> TableSpec:
 
 
 def _fed(entry: Mapping[str, Any], place: str) -> TableSpec:
-    """A table that no file of the job fills: a source does, or who asks a server to."""
+    """A table that no file of the job fills: a source does, or the clients of a server."""
     for key in entry:
         if key not in ("name", "schema", "unique"):
             raise JobError(

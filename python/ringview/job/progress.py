@@ -1,4 +1,4 @@
-"""How far a run has come, and what it leaves when it is through.
+"""The progress of a run, and its outcome.
 
 Plain data that both engines fill in and that the command line shows.
 """

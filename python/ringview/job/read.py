@@ -60,7 +60,7 @@ class Source:
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, if that can be told without reading them."""
+        """Number of rows, if the files hold it without being read."""
         if self.spec.format == "csv":
             return None
         counts: list[int] = [pq.read_metadata(path).num_rows for path in self.spec.paths]
@@ -116,7 +116,7 @@ class Source:
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         for path in self.spec.paths:
-            # What the consumer of the rows raises does not come by here.
+            # Errors of the consumer of the rows are not raised within this `with`.
             batches = self._read_file(path, names)
             while True:
                 with _readable(self.spec, path):
@@ -193,7 +193,7 @@ _VALUE = re.compile(
 
 
 def _wrong_value(spec: TableSpec, path: Path) -> str | None:
-    """What is wrong with a file of which one value has another type; None if it is not that."""
+    """Message for a file of which one value has another type; None for any other error."""
     # Rows are counted by a reader in one thread alone, which is slower than it need be otherwise.
     alone = pyarrow.csv.ReadOptions(use_threads=False)
     try:

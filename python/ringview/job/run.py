@@ -38,7 +38,7 @@ class ViewReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did: rows of the stream, batches, seconds, and every view."""
+    """Summary of a run: rows of the stream, batches, seconds, and every view."""
 
     engine: str
     rows: int
@@ -61,7 +61,7 @@ def run(job: Job, progress: Callable[[Progress], None] | None = None) -> Report:
     """
     sources = [Source(spec) for spec in job.tables]
     if job.engine == "spark":
-        # Spark is an optional extra: it is imported by the jobs that ask for it.
+        # Spark is an optional extra: it is imported only for the jobs that use it.
         from ringview.job import on_spark
 
         outcome = on_spark.run(job, sources, progress or _silent)
@@ -92,7 +92,7 @@ def run(job: Job, progress: Callable[[Progress], None] | None = None) -> Report:
 
 
 def explain(job: Job, format: Format = "text") -> dict[str, str]:
-    """How each view of ``job`` would be maintained: engine, tree, cost class.
+    """Plan of the maintenance of each view of ``job``: engine, tree, cost class.
 
     No row is read; only the schemas of the files are. ``format`` is as for `View.explain`.
 

@@ -22,10 +22,11 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class ServeSpec:
-    """How a job is served; without `[serve]` at an address of this machine, only to be read.
+    """Options of serving a job; without `[serve]` at an address of this machine, only to be read.
 
-    ``file`` keeps the database, so that it goes on where it was; ``postgres`` is the port of
-    PostgreSQL's protocol; ``pace`` is how many rows of the job's files are applied in a second.
+    ``file`` keeps the database, so that a restart continues where it was; ``postgres`` is the port
+    of PostgreSQL's protocol; ``pace`` is the number of rows of the job's files that are applied in
+    a second.
     """
 
     file: Path | None = None

@@ -1,10 +1,9 @@
 """From the sources of a job to the batches that are applied, in order.
 
-Invariant: every row is yielded once. Tables without ``order_by`` come first, one
-after another, then all tables with it, interleaved by that column; rows of equal
-sequence number keep the order of the tables in the job. A batch never
-holds more than ``batch_size`` rows.
-Cost: reading, plus one sort of the sequence numbers, O(n log n).
+Invariant: every row is yielded once. Tables without ``order_by`` are first, one after another, then
+all tables with it, interleaved by that column; rows of equal sequence number keep the order of the
+tables in the job. A batch never holds more than ``batch_size`` rows. Cost: reading, plus one sort
+of the sequence numbers, O(n log n).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def _interleave(sources: list[Source], batch_size: int) -> Iterator[list[TableBa
 
 
 def _merge_order(sources: list[Source]) -> pa.Array:
-    """Which source each row of the interleaved stream comes from."""
+    """For each row of the interleaved stream, the index of the source that yields it."""
     sequences = [source.sequence() for source in sources]
     kind = sequences[0].type
     for source, values in zip(sources, sequences, strict=True):

@@ -48,7 +48,7 @@ def _widget() -> Any:
 
 
 class _Live:
-    """What a widget does, whatever it is drawn by."""
+    """The part of a widget that does not depend on the library that draws it."""
 
     shown: dict[str, Any]
 
@@ -60,7 +60,7 @@ class _Live:
         self._follower = follower
         self._moves = 0
         self._show()
-        # Where messages of threads are not heard, as in marimo, the page asks.
+        # In hosts that drop messages of threads, such as marimo, the page requests a refresh.
         self.on_msg(lambda *_: self.refresh())  # type: ignore[attr-defined]
         self._stopping = threading.Event()
         name = f"ringview live {view.name}"
@@ -72,7 +72,7 @@ class _Live:
 
     @property
     def moves(self) -> int:
-        """How often the view was seen to move."""
+        """Number of refreshes that found changes."""
         return self._moves
 
     def refresh(self) -> bool:

@@ -1,7 +1,7 @@
 """The Chow-Liu tree: the best approximation of the joint distribution by a tree of pairs.
 
 Invariant: the edges are a maximum spanning tree of the mutual informations (Chow and Liu, 1968);
-ties go to the columns named first, so equal counts give equal trees. Cost: that of the mutual
+ties are won by the columns named first, so equal counts give equal trees. Cost: that of the mutual
 informations and O(k^3) for k columns (Prim).
 """
 
@@ -18,7 +18,7 @@ from .information import matrix, read_categorical, rounded
 
 
 class ChowLiu(BaseEstimator):  # type: ignore[misc]
-    """The tree of categorical columns that tells most of their joint distribution.
+    """The tree of categorical columns that explains most of their joint distribution.
 
     Args:
         features: The columns; all categorical ones if None.

@@ -1,9 +1,9 @@
 """From features to the columns of a linear model: a number is one column, a category one each.
 
-Invariant: `expand` of a cofactor equals the cofactor of `design` of the same rows.
-Categories are sorted, and those without rows are left out, so the columns do not depend on the
-order in which the values came. With `drop_first` the first category of each feature has no column:
-it is what the others are compared with.
+Invariant: `expand` of a cofactor equals the cofactor of `design` of the same rows. Categories are
+sorted, and those without rows are left out, so the columns do not depend on the order of the
+values. With `drop_first` the first category of each feature has no column: the others are compared
+with it.
 Cost: O(p^2) for p columns.
 """
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Encoding:
-    """How features become columns.
+    """Mapping of features to columns.
 
     Args:
         features: Numeric or categorical columns.
         categories: The categories of those that are categorical.
-        drop_first: Whether the first category of each goes without a column.
+        drop_first: Whether the first category of each has no column.
     """
 
     __slots__ = ("_kept", "categories", "drop_first", "features", "names")
@@ -61,7 +61,7 @@ class Encoding:
         """The cofactor of the columns of the model, and of a numeric label as the last one.
 
         Raises:
-            InvalidValueError: A category that the encoding does not know.
+            InvalidValueError: A category that the encoding does not have.
             UnknownColumnError: A pair of categorical features that is not counted.
         """
         wanted = self.features if label is None else [*self.features, label]

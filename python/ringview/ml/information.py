@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MutualInformation(BaseEstimator):  # type: ignore[misc]
-    """How much each two categorical columns tell of each other.
+    """Mutual information of each two categorical columns.
 
     Args:
         features: The columns; all categorical ones if None.
@@ -66,10 +66,10 @@ class MutualInformation(BaseEstimator):  # type: ignore[misc]
         return self
 
     def ranking(self, label: str | None = None) -> list[tuple[str, str, float]]:
-        """Pairs of columns, those that tell most of each other first.
+        """Pairs of columns, those of the greatest mutual information first.
 
         Args:
-            label: Only pairs with this column, which comes first in each.
+            label: Only pairs with this column, which is first in each.
 
         Raises:
             UnknownColumnError: There is no such column.

@@ -57,7 +57,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         categories_: The categories of each categorical feature.
         n_rows_: How many rows the view had.
         n_iter_: Steps of gradient descent; 1 by Cholesky.
-        converged_: Whether the gradient came below `tol`; True by Cholesky.
+        converged_: Whether the gradient fell below `tol`; True by Cholesky.
         gradient_: Its largest component in the end; 0.0 by Cholesky.
 
     >>> import numpy as np
@@ -98,7 +98,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             InvalidValueError: The label is among the features, or a parameter has no sense.
             TooFewRowsError: No rows, or by Cholesky without a penalty fewer than coefficients.
             SingularSystemError: By Cholesky without a penalty: features depend on each other.
-            ArithmeticOverflowError: A sum of the view went to infinity.
+            ArithmeticOverflowError: A sum of the view is infinite.
         """
         alpha = self._penalty()
         if self.solver not in ("cholesky", "gradient"):
@@ -130,7 +130,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             InvalidValueError: NaN or infinity, a new category, or the wrong number of columns.
         """
         rows = rows_of(self, X)
-        # About the mean, where the columns have the digits that tell rows apart.
+        # About the mean, where the columns have the digits in which rows differ.
         found: Array = (rows - self._center[:-1]) @ self.coef_ + self._center[-1]
         return found
 
@@ -255,7 +255,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._encoding = encoding
 
     def _start(self, names: list[str]) -> Array:
-        """Where the descent begins: coefficients of the last fit by name, zero for a new column."""
+        """Start of the descent: coefficients of the last fit by name, zero for a new column."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(len(names))
         last = dict(zip(self.coef_names_, self.coef_, strict=True))

@@ -69,7 +69,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             UnknownColumnError: A feature is not in the cofactor.
             InvalidValueError: There are not so many components.
             TooFewRowsError: Fewer than two rows.
-            ArithmeticOverflowError: A sum of the view went to infinity.
+            ArithmeticOverflowError: A sum of the view is infinite.
         """
         del y
         if is_source(X):

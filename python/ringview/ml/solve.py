@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-# How many times its rounding a pivot must be, lest a ridge lose more than 6 digits with it.
+# A pivot must be this many times its rounding, lest a ridge lose more than 6 digits with it.
 _DOUBT = 1e6
 
 
 class Equations(NamedTuple):
-    """Normal equations, and what tells noise from signal in them."""
+    """Normal equations, and the rounding that separates noise from signal in them."""
 
     names: list[str]
     gram: Array  # X'X, symmetric
@@ -38,7 +38,7 @@ class Equations(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where gradient descent ended."""
+    """Result of gradient descent."""
 
     coefficients: Array
     steps: int
@@ -149,7 +149,7 @@ def _redundant(
 
 
 def _minimum_norm(equations: Equations, alpha: float) -> Array:
-    """Ridge where alpha is hard to tell from rounding, without the directions of noise.
+    """Ridge where alpha is near the rounding, without the directions of noise.
 
     X'X = A'A by its eigenvectors above the noise; A has the same ridge as X.
     """

@@ -1,4 +1,4 @@
-"""What `fit` is given: a view, its cofactor, or plain arrays as scikit-learn has them.
+"""The argument of `fit`: a view, its cofactor, or plain arrays as scikit-learn has them.
 
 Invariant: a model sees a Cofactor and nothing else. Cost: that of reading one row of the view; for
 arrays O(rows * columns^2), once.

@@ -1,6 +1,6 @@
 """Coefficients over time, a line each, named at its end.
 
-Invariant: names do not overlap, and each stands as near to the end of its line as that allows.
+Invariant: names do not overlap, and each is as near to the end of its line as that allows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def coefficients(
     """Draw how the coefficients of a model moved.
 
     Args:
-        history: What `model.coefficients()` gave after each fit; a name may come and go.
+        history: The `model.coefficients()` of each fit; a name may be missing in some.
         times: When the fits were: numbers or dates; 0, 1, .. if None.
         names: Which coefficients; all but the intercept if None.
         ax: Where to draw; a new figure if None.
@@ -84,7 +84,7 @@ def _name_lines(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     places: list[float] = []
     for value, _, _ in ends:
         places.append(max(value, places[-1] + gap) if places else value)
-    # What was pushed up is moved back by half, so that a cluster is centred on its lines.
+    # Names that were pushed up are moved back by half, so that a cluster is centred on its lines.
     start = 0
     for stop in range(1, len(places) + 1):
         if stop == len(places) or places[stop] - places[stop - 1] > gap * 1.001:

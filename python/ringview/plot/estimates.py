@@ -32,7 +32,7 @@ def estimates(
     Args:
         found: What `Sample.estimate` gave, one after the other; or with `by`.
         truth: The true values; of groups by their keys.
-        at: Where each stands; 0, 1, .. by default. Groups stand where their keys say.
+        at: Position of each; 0, 1, .. by default. Groups are placed by their keys.
         label: What they are called.
         axes: Where to; new ones by default.
 

@@ -1,4 +1,4 @@
-"""What the pictures have in common: their colours, and axes to draw on."""
+"""Parts that the pictures share: their colours, and axes to draw on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 INK = "#333333"
 FAINT = "#b8b8b8"
-# Okabe and Ito's, which colour-blind readers can tell apart, without their yellow.
+# Okabe and Ito's, which colour-blind readers can distinguish, without their yellow.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 
 

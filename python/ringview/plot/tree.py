@@ -1,7 +1,7 @@
-"""A Chow-Liu tree, its root at the top, edges as thick as they tell much.
+"""A Chow-Liu tree, its root at the top, edges as thick as their mutual information.
 
-Invariant: subtrees do not overlap: each leaf has a column of its own, a parent stands in the middle
-of its children. Cost: O(k) for k columns.
+Invariant: subtrees do not overlap: each leaf has a column of its own, a parent is in the middle of
+its children. Cost: O(k) for k columns.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def chow_liu(model: ChowLiu, *, ax: Axes | None = None) -> Axes:
 
 
 def layout(root: str, children: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
-    """Where each node of a tree stands: (column, depth)."""
+    """Position of each node of a tree: (column, depth)."""
     places: dict[str, tuple[float, float]] = {}
     leaves = 0
     # A stack, since a chain may be deeper than Python's recursion.

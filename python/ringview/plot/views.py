@@ -1,6 +1,6 @@
-"""The tree of views that keeps a view, its result at the top, and the trees beside and below it.
+"""The tree of views that keeps a view, its result at the top, with its auxiliary trees.
 
-Invariant: boxes of a level do not overlap; each leaf has columns of its own, a parent stands in the
+Invariant: boxes of a level do not overlap; each leaf has columns of its own, a parent is in the
 middle of its children. Cost: O(nodes).
 """
 
@@ -28,9 +28,9 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
     """Draw how a view is kept: changes climb from the relations at the bottom to the result.
 
     A solid frame is kept, a dashed one is not; indicator projections are rounded and orange. Under
-    the name of a node stand what it holds for a key, its rows and the updates that have reached it.
-    What MIN, MAX, COUNT(DISTINCT x) and categories are read from stands beside it, and so do the
-    views and subqueries that it reads.
+    the name of a node are its payload for a key, its rows and the updates that have reached it.
+    Further boxes show the auxiliary trees: those that MIN, MAX, COUNT(DISTINCT x) and categories
+    are read from, and the views and subqueries that it reads.
 
     Args:
         view: A view, or a MatrixChain.
@@ -77,7 +77,7 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
 
 
 class _Tree:
-    """One tree: its nodes with what is written into their boxes, and where they stand."""
+    """One tree: its nodes with the texts of their boxes, and their positions."""
 
     def __init__(self, title: str, nodes: list[dict[str, Any]]) -> None:
         self.title, self.nodes = title, nodes
@@ -133,7 +133,7 @@ class _Tree:
 
 
 def _auxiliary_trees(explanation: dict[str, Any], where: str) -> list[_Tree]:
-    """The trees that stand beside that of a view."""
+    """The auxiliary trees of a view."""
     found = explanation["beside"]
     return [_Tree(f"{where}, {beside['what']}", beside["view"]["nodes"]) for beside in found]
 
@@ -144,7 +144,7 @@ def _plain(text: str) -> str:
 
 
 def _lines(node: dict[str, Any]) -> list[str]:
-    """What is written into a box."""
+    """The text of a box."""
     name = node["label"]
     if node["kind"] == "relation" and node["table"] != node["name"]:
         name += f" of {node['table']}"

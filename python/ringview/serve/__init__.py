@@ -51,7 +51,8 @@ def app(
         db: The database, whose owner closes it.
         writable: As of `Server`.
         followers: As of `Server`.
-        token: As of `Server`. Without one everybody may ask whom the other application lets in.
+        token: As of `Server`. Without one everybody whom the other application lets in may send
+            requests.
         hosts: The names that requests may be for; any by default. One that listens to this machine
             alone takes `{"localhost", "127.0.0.1"}`, so that no page of another site reads it by a
             name of its own.

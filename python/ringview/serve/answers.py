@@ -1,4 +1,4 @@
-"""Answers: rows as JSON or Arrow, and problems with what went wrong.
+"""Responses: rows as JSON or Arrow, and problems with their reasons.
 
 Invariant: an answer is of one state of the database: its rows are read before the first byte is
 sent. An error is JSON with its kind and message, and its status says whose fault it is. Cost:
@@ -64,7 +64,7 @@ def failed(raised: Exception) -> Response:
 
 
 def wants_arrow(request: Request) -> bool:
-    """Whether Arrow is asked for by `Accept`, or by `?format=arrow` where headers are hard to set.
+    """Whether `Accept` requests Arrow, or `?format=arrow` where headers are hard to set.
 
     Raises:
         RefusedError: Another format.

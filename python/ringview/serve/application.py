@@ -1,4 +1,4 @@
-"""The ASGI application: its routes, who may ask, how long an answer may take.
+"""The ASGI application: its routes, authentication, and the time that a response may take.
 
 Invariant: every error is an answer, and a call of the database is in a thread. Cost: that of the
 routes.

@@ -1,8 +1,8 @@
 """Authentication of requests: the named host, the page, the token, the number at once.
 
 Invariant: a request that is refused reaches no route, and tokens are compared in constant time.
-A page of another site cannot ask, as its browser says where it is from, nor by a name of its own,
-as that is none of `hosts`. Cost: microseconds a request.
+A page of another site cannot send requests, as its browser names its origin, nor by a name of its
+own, as that is none of `hosts`. Cost: microseconds a request.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-# They say nothing of the data: a page, which asks for a token itself, and whether this runs.
+# They hold no data: a page, which has a field for a token itself, and whether this runs.
 _OPEN = ("/", "/health")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one server takes.
+    """Limits of one server.
 
     Args:
         max_connections: Requests at once, streams of changes among them.
@@ -46,7 +46,7 @@ class Limits:
 
 
 class Guard:
-    """An ASGI application before another one, which it asks only what may be asked."""
+    """An ASGI application before another one, which it sends only permitted requests."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Guard:
         path = scope["path"].removeprefix(scope.get("root_path", "")) or "/"
         if path in _OPEN or path.startswith("/static/"):
             return None
-        # Pictures and scripts of other pages come without an origin.
+        # Requests for pictures and scripts by other pages have no origin.
         if origin is None and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return 403, "OriginError", "pages of other sites may not ask this server"
         if scope["method"] != "OPTIONS" and not self._is_authorised(headers):
@@ -108,7 +108,7 @@ class Guard:
         if self._token is None:
             return True
         kind, _, given = headers.get("authorization", "").partition(" ")
-        # As the bytes that came: texts of other letters than ASCII cannot be compared so.
+        # As the bytes of the header: texts of other letters than ASCII cannot be compared so.
         came = given.strip().encode("latin-1")
         same = hmac.compare_digest(came, self._token.encode())
         return kind.lower() == "bearer" and same

@@ -1,7 +1,7 @@
 """The route of changes: server-sent events, a snapshot first and then what moves.
 
 Invariant: see `streams`. Cost: a look at the view for each event, and a comment every few seconds
-where nothing moves, by which a reader that is gone is found.
+while nothing moves, by which a reader that has left is found.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def _every(text: str) -> float:
 class _Seat:
     """The place of a reader at a stream and a watch: taken at most once, and left for good.
 
-    Who asked for it may be gone before it is taken, so that both may come at the same time.
+    Its reader may leave before it is taken, so that `take` and `leave` may be called at the same
+    time.
     """
 
     def __init__(self, context: Context, view: View, stream: Stream, reader: int) -> None:
@@ -128,7 +129,7 @@ class _Seat:
 async def _sent(
     context: Context, view: View, stream: Stream, place: EventPosition, reader: int, every: float
 ) -> AsyncIterator[bytes]:
-    """What is sent, until the reader goes, another one takes its place, or all is closed."""
+    """The bytes sent, until the reader leaves, another one takes its place, or all is closed."""
     owner, seat = stream.owner, _Seat(context, view, stream, reader)
     try:
         watch = await context.run("read", seat.take)
@@ -153,7 +154,7 @@ async def _sent(
         if not context.closing:
             yield _last(str(problem))
     finally:
-        # Nothing is waited for here: the reader may be gone, and this be cancelled.
+        # Nothing is awaited here: the reader may have left, and this be cancelled.
         if not context.closing:
             context.threads.start("read", seat.leave)
             wait = context.streams.seconds + 1

@@ -1,7 +1,7 @@
-"""Connections of HTTP that ask nothing: they are closed, so that they take no one's place.
+"""Connections of HTTP without requests: they are closed, so that they take no one's place.
 
 Invariant: a connection begins a request within so many seconds, counted from its beginning, or
-within twice as many after the one before; a header that comes a byte at a time counts as none.
+within twice as many after the one before; a header that is sent a byte at a time counts as none.
 Cost: a timer a connection.
 """
 

@@ -1,7 +1,8 @@
 """Sources and sinks of a server, each in a thread of its own, tried again where it fails.
 
 Invariant: a step that failed applied nothing, and its next try begins where it did; each failure is
-kept for who asks. Cost: that of the reader or sender; after a failure a wait, longer each time.
+kept for the status page. Cost: that of the reader or sender; after a failure a wait, longer each
+time.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ class Stepping(Protocol):
         """Do what there is to do now; whether there was anything."""
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release the resources that it holds."""
 
 
 class Connector(Loop):
-    """A reader of a source or a sender to a sink, which goes on after failures.
+    """A reader of a source or a sender to a sink, which continues after failures.
 
     >>> import ringview as rv
     >>> from ringview import sources
@@ -76,12 +77,12 @@ class Connector(Loop):
 
     @property
     def batches(self) -> int:
-        """How many batches it moved."""
+        """The number of batches that it moved."""
         return 0 if self._stepping_one is None else self._stepping_one.batches
 
     @property
     def rows(self) -> int:
-        """How many rows it moved."""
+        """The number of rows that it moved."""
         return 0 if self._stepping_one is None else self._stepping_one.rows
 
     @property
@@ -117,6 +118,6 @@ class Connector(Loop):
         return self.join(seconds)
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Release files and connections."""
         if self._stepping_one is not None:
             self._stepping_one.close()

@@ -1,4 +1,4 @@
-"""What the routes of one application have in common.
+"""The parts that the routes of one application share.
 
 Invariant: made once for an application, and closed with it. Cost: none until it is used.
 """
@@ -65,11 +65,11 @@ class Context:
         return f"Context({self.db!r}, writable={self.writable})"
 
     async def run(self, kind: Kind, call: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
-        """What a call of the database returns, from a thread of its kind."""
+        """Result of a call of the database, run in a thread of its kind."""
         return await self.threads.run(kind, call, *args, **kwargs)
 
     def note(self, rows: int) -> None:
-        """Count a change that came by."""
+        """Count a change that a route applied."""
         self.batches += 1
         self.rows += rows
         self.changed = time.time()

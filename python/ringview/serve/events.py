@@ -1,8 +1,8 @@
 """Events of one stream of changes: numbered, kept a while, found again by their numbers.
 
-Invariant: what was not yet sent to who reads is kept; of what was, the last `kept` bytes. So a
-reader that names the last event it had gets each one behind it once, or is told that some are gone.
-Cost: O(events found); the bytes that are kept.
+Invariant: events that were not yet sent to the reader are kept; of those sent, the last `kept`
+bytes. So a reader that names the last event it had gets each one behind it once, or learns that
+some were dropped. Cost: O(events found); the bytes that are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROWS = 2_000
 
 @dataclass(frozen=True, order=True)
 class EventPosition:
-    """A batch of changes, and a part of it: `-left`, so that parts that come later are greater."""
+    """A batch of changes, and a part of it: `-left`, so that later parts are greater."""
 
     batch: int
     part: int
@@ -40,7 +40,7 @@ NOTHING = EventPosition(0, -1)
 
 @dataclass(frozen=True)
 class Token:
-    """What a reader names when it comes back: whose numbers they are, and the last one it had."""
+    """The last event that a returning reader had: the owner of its numbers, and its place."""
 
     owner: str
     place: EventPosition
@@ -89,7 +89,7 @@ def events(owner: str, view: str, batch: int, changes: pa.Table) -> Iterator[Eve
         is_snapshot = batch < 2 and at == 0
         if is_snapshot:
             body["columns"] = json_rows.columns(changes.schema)
-        # The rows come last, so that what is before them is written apart.
+        # The rows are last, so that the text before them is written separately.
         head, listed = json_rows.text(body)[:-1], json_rows.dumped(json_rows.rows(part))
         kind = "snapshot" if is_snapshot else "changes"
         text = f'id: {Token(owner, place)}\nevent: {kind}\ndata: {head},"rows":{listed}}}\n\n'
@@ -115,7 +115,7 @@ class Log:
         return f"Log(events={len(self._events)}, bytes={self._bytes})"
 
     def add(self, found: list[Event]) -> None:
-        """Add events; those that were there go, from the first one, while they take too much."""
+        """Add events; old ones are dropped, the first one first, while they take too much."""
         fresh = sum(len(event.data) for event in found)
         while self._events and self._bytes + fresh > self._kept:
             event = self._events.popleft()
@@ -125,13 +125,13 @@ class Log:
         self._bytes += fresh
 
     def begin(self, before: EventPosition) -> None:
-        """Begin behind a place: what comes next is known to follow it."""
+        """Begin behind a place: the next event follows it."""
         self._events.clear()
         self._bytes = 0
         self._before = before
 
     def after(self, place: EventPosition) -> list[Event] | None:
-        """The events behind a place; None if some of them are gone, or it is of no event."""
+        """The events behind a place; None if some of them were dropped, or it is of no event."""
         last = self._events[-1].place if self._events else self._before
         if place < self._before or place > last:
             return None

@@ -1,8 +1,8 @@
 """The files of a job as a source, so that each of their batches is applied once.
 
-Invariant: how many batches were applied is in the transaction of each. A database in a file goes on
-behind the last one, if the files are those that it began with. Cost: that of reading the files; of
-batches that were applied before, too.
+Invariant: the number of applied batches is in the transaction of each. A database in a file
+continues behind the last one, if the files are those that it began with. Cost: that of reading the
+files; of batches that were applied before, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Files:
         self._job = job
         self._sources = list(sources)
         self._pace = pace
-        # Several batches a second, so that who looks on sees them come.
+        # Several batches a second, so that a viewer sees the rows move.
         few = job.batch_size if pace is None else max(1, int(pace / _A_SECOND))
         self._size = min(job.batch_size, few)
 
@@ -48,7 +48,7 @@ class Files:
         return f"Files({[source.spec.name for source in self._sources]})"
 
     def _mark(self) -> list[list[object]]:
-        """What tells these files from others, and from themselves when they were changed."""
+        """Identity of these files, which differs once one of them was changed."""
         found: list[list[object]] = [[self._size]]
         for source in self._sources:
             for path in source.spec.paths:
@@ -57,7 +57,7 @@ class Files:
         return found
 
     def applied(self, positions: Mapping[str, str]) -> int:
-        """How many batches were applied.
+        """The number of applied batches.
 
         Raises:
             JobError: Of files that were others then.

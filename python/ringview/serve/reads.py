@@ -51,7 +51,7 @@ def _views(context: Context) -> list[dict[str, Any]]:
 
 
 def _key(view: View) -> list[str] | None:
-    """The columns that tell the rows of a view apart; None if rows may be equal."""
+    """The columns that identify the rows of a view; None if rows may be equal."""
     try:
         return [name for name, _ in view._native.view_key(view._handle)]
     except UnsupportedError:

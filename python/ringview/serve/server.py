@@ -41,7 +41,7 @@ class Server(Closing):
         writable: Whether rows may be changed, and statements done.
         followers: Whether readers of changes may have a place of their own in the database; by
             default whether it is writable.
-        origins: Pages of other sites, such as `"https://shop.example"`, that may ask.
+        origins: Pages of other sites, such as `"https://shop.example"`, that may send requests.
         limits: How much it takes at once.
         connectors: Sources and sinks that are fed meanwhile; their owner starts and stops them.
         ports: Of what else listens, by its name, such as `{"postgres": 5432}`.
@@ -151,7 +151,7 @@ def check(host: str, token: str | None) -> None:
     """Refuse to listen to a network without a token.
 
     Raises:
-        InvalidValueError: That is asked for, or the token is empty.
+        InvalidValueError: The host is not this machine and has no token, or the token is empty.
     """
     if token == "":
         raise InvalidValueError("the token is empty; leave it out, or give one")

@@ -1,8 +1,8 @@
 """A job, or a file of a database, served: opened, fed and closed together.
 
-Invariant: static tables are whole and all views are there before anybody is answered. What sources
-brought is there once, in a file also after a kill. Closing ends readers, sources and sinks behind
-the step that they are in, then the database. Cost: that of the job.
+Invariant: static tables are whole and all views are there before the first request is served. Rows
+of sources are there once, in a file also after a kill. Closing ends readers, sources and sinks
+behind the step that they are in, then the database. Cost: that of the job.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Service(Closing):
         for connector in connectors:
             connector.start()
             stack.callback(connector.end, _PATIENCE)
-        # All are told first, so that none waits for another one.
+        # All are stopped first, so that none waits for another one.
         stack.callback(_request_stops, connectors)
         self._stack = stack
 
@@ -101,7 +101,7 @@ class Service(Closing):
         ):
             if is_said:
                 raise JobError(f"{said} keeps no rows, which a server needs; leave it out")
-        # What is wrong with these is said before anything is read.
+        # Errors in these are raised before anything is read.
         check(spec.host, spec.secret())
         with ExitStack() as stack:
             sources = [Source(table) for table in job.tables]

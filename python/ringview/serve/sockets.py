@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opening:
-    """How a listener is to listen."""
+    """Options of a listener."""
 
     host: str
     port: int
@@ -31,7 +31,7 @@ class Listener(Protocol):
 
     @property
     def address(self) -> Any:
-        """Where it listens."""
+        """The address that it listens at."""
 
     def close(self) -> None:
         """End it; twice does nothing."""

@@ -1,6 +1,6 @@
-"""What is known of a server now: as JSON for its page, and in Prometheus' format.
+"""The status of a server now: as JSON for its page, and in Prometheus' format.
 
-Invariant: each figure is read when it is asked for. Cost: O(tables and views), and of each view its
+Invariant: each figure is read at the request. Cost: O(tables and views), and of each view its
 length.
 """
 
@@ -92,7 +92,7 @@ def _status(context: Context, guard: Guard) -> dict[str, Any]:
 def _sizes(named: Any, kind: str, memory: dict[str, int]) -> list[dict[str, Any]]:
     found = []
     for name, each in named.items():
-        # What is dropped meanwhile is left out.
+        # A table or view that is dropped meanwhile is left out.
         with suppress(RingviewError):
             size = memory.get(f"{kind} {name}", 0)
             found.append({"name": name, "rows": len(each), "bytes": size})
@@ -100,7 +100,7 @@ def _sizes(named: Any, kind: str, memory: dict[str, int]) -> list[dict[str, Any]
 
 
 async def explain(request: Request) -> Response:
-    """How a view is kept, and what a change costs, in a format of `View.explain`."""
+    """Plan of a view, and the cost of a change, in a format of `View.explain`."""
     context, form = of(request), request.query_params.get("format", "text")
 
     def explained() -> str:
@@ -188,7 +188,7 @@ class _Collected:
         yield from (up, batches, rows, lag)
 
     def _positions(self) -> Iterator[Metric]:
-        """Where sources are, as far as that is a number; one of many files says only how many."""
+        """Positions of sources, if they are numbers; a source of many files has only a count."""
         if TABLE not in self._context.db.tables:
             return
         places: dict[str, list[tuple[str, str]]] = {}

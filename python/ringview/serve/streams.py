@@ -1,10 +1,10 @@
-"""Streams of changes that a reader may leave and come back to.
+"""Streams of changes that a reader may leave and resume.
 
-Invariant: what a reader applied, from a snapshot on, is the view as it was at one of its commits,
-once it had an event without `more`; nothing is lost and nothing comes twice, for a reader whose
-place is not known any more is given a snapshot, which takes the place of all it had. Cost: of a
-stream what its follower costs, and the events that it keeps; a slow reader is given what moved
-meanwhile at once, so nothing piles up for it.
+Invariant: the events that a reader applied, from a snapshot on, are the view as it was at one of
+its commits, once it had an event without `more`. Nothing is lost and nothing is sent twice, for a
+reader whose place is not kept any more is given a snapshot, which replaces all it had. Cost: of a
+stream the cost of its follower, and the events that it keeps; a slow reader is given the changes
+made meanwhile at once, so nothing piles up for it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ class Stream(ABC):
         self.reader = 0
         """Counts who reads; who finds another number was followed by somebody else, and ends."""
         self._log = Log(KEPT)
-        # What is kept is read on the event loop, so its lock is held for no look at the database.
+        # The kept events are read on the event loop, so their lock is never held while the database
+        # is read.
         self._lock = threading.Lock()
         self._looking = threading.Lock()
 
     def resume(self, token: Token | None) -> EventPosition | None:
-        """The place to go on from; None if that is not known."""
+        """The place to resume at; None if the log does not have it."""
         with self._lock:
             if token is None or token.owner != self.owner or self._log.after(token.place) is None:
                 return None
@@ -71,7 +72,7 @@ class Stream(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Release the resources that it holds."""
 
 
 class Passing(Stream):
@@ -119,8 +120,8 @@ class _Found(Exception):  # noqa: N818
 class Named(Stream):
     """A stream whose place is in the file of the database, under the name of its reader.
 
-    It is a sender whose sink is the reader: a batch is numbered on disk, handed on, and committed
-    when the next one is asked for. So after a kill the same rows come under the same number.
+    It is a sender whose sink is the reader: a batch is numbered on disk, passed to the reader, and
+    committed when the next one is requested. So after a kill the same rows have the same number.
 
     >>> import ringview as rv
     >>> db = rv.Database()
@@ -144,7 +145,7 @@ class Named(Stream):
         self._sender = sinks.Sender(self._db, {self.view.name: self}, name=self._name, every=0)
 
     def begin(self, owner: str, views: list[str], is_new: bool) -> None:
-        """The sender says whose numbers come."""
+        """Take the identity of the sender, by which the following batches are numbered."""
         if owner != self.owner:
             with self._lock:
                 self.owner, self._sent = owner, 0
@@ -156,7 +157,7 @@ class Named(Stream):
             raise _Found(batch, changes)
 
     def resume(self, token: Token | None) -> EventPosition | None:
-        """The place to go on from; begins anew, so that a snapshot comes, if that is not known."""
+        """The place to resume at; None if the log does not have it: a snapshot follows then."""
         with self._looking:
             found = super().resume(token)
             if found is None and token is not None and self._is_next(token):
@@ -176,7 +177,7 @@ class Named(Stream):
         found = self._pending(place.batch - 1)
         following = noted + 1 if found is None else found.batch
         if following == place.batch:
-            # It was numbered and not committed; the rest of its parts is still to come.
+            # It was numbered and not committed; the rest of its parts is yet to be sent.
             return True
         return place.is_whole and following == place.batch + 1
 
@@ -219,11 +220,11 @@ class Named(Stream):
         return list(events(self.owner, self.view.name, 0, empty))
 
     def close(self) -> None:
-        """Let go of it; its place stays in the file."""
+        """Release the resources that it holds; its place stays in the file."""
 
 
 class Streams:
-    """The streams that are read, and those whose readers left and may come back.
+    """The streams that are read, and those whose readers left and may return.
 
     Args:
         db: Where the views are.
@@ -246,7 +247,7 @@ class Streams:
     def open(
         self, view: View, name: str | None, token: Token | None
     ) -> tuple[Stream, EventPosition, int]:
-        """The stream that a reader comes back to, or a new one; where it goes on; its number.
+        """The stream that a reader resumes, or a new one; its place there; its number.
 
         Raises:
             RingviewError: What `View.follow` raises, and with a name `ringview.sinks.Sender`.
@@ -264,7 +265,7 @@ class Streams:
                 if place is None and stream is known:
                     stream = Passing(view)
                 self._passing[stream.owner] = stream
-                # Until `begin`: a reader may be gone before it was sent anything.
+                # Until `begin`: a reader may leave before it is sent anything.
                 self._left.pop(stream.owner, None)
                 self._left[stream.owner] = time.monotonic()
             stream.reader += 1
@@ -283,7 +284,7 @@ class Streams:
         self.expire()
 
     def expire(self) -> None:
-        """Forget streams whose readers did not come back."""
+        """Forget streams whose readers did not return."""
         with self._lock:
             late = time.monotonic() - self.seconds
             waiting = list(self._left)
@@ -299,7 +300,7 @@ class Streams:
             view.unfollow(name)
 
     def close(self) -> None:
-        """Let go of all of them; the places of names stay."""
+        """Release all of them; the places of names stay."""
         with self._lock:
             for stream in self._passing.values():
                 stream.close()

@@ -40,7 +40,7 @@ class Threads:
     async def run(
         self, kind: Kind, call: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
     ) -> _T:
-        """What a call returns, from a thread of its kind; a call that waits can be cancelled."""
+        """Result of a call, run in a thread of its kind; a call that waits can be cancelled."""
         future = self._pools[kind].submit(call, *args, **kwargs)
         return await asyncio.wrap_future(future)
 

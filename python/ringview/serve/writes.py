@@ -121,7 +121,7 @@ def _cast(db: Database, change: Mapping[str, Any], at: int) -> tuple[str, Ready]
     try:
         cast_ = ready(as_, of_)
     except UnknownColumnError as problem:
-        # What else is said there is for who writes Python.
+        # The rest of the message is for users of Python.
         why = str(problem).partition("; leave it out with")[0]
         raise UnknownColumnError(f"{why}; nothing was changed") from problem
     if cast_.rejected:

@@ -1,4 +1,4 @@
-"""What moves in views, sent to other systems: each change once where these can tell.
+"""Changes of views, sent to other systems: each change once where these can ensure it.
 
 A sender gives each batch of changes to a sink, a function or one of those here, and commits the
 place of its follower when the sink has it. `docs/sources.md` has an example. The sinks are also

@@ -56,7 +56,7 @@ class DeltaSink:
         table = self._opened()
         if table is not None and table.transaction_version(self._owner) is not None:
             return
-        # The first batch may have been numbered, and not have come here.
+        # The first batch may have been numbered, but not have been written here.
         self._may_begin = is_new
         if table is not None and table.file_uris():
             raise CheckpointError(

@@ -1,7 +1,7 @@
 """A topic of Kafka as a sink.
 
-Invariant: a batch is sent when the broker has all its messages; one that comes again is sent again,
-and has the same number in the headers. Cost: a message a row that moved.
+Invariant: a batch is sent when the broker has all its messages; a repeated batch is sent again, and
+has the same number in the headers. Cost: a message a row that moved.
 """
 
 from __future__ import annotations

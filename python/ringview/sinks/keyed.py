@@ -1,4 +1,4 @@
-"""What changes of a view come to, by its key.
+"""Net effect of the changes of a view, by its key.
 
 Invariant: of each key that moved, the row that is there now, or none. Cost: O(rows that moved).
 """
@@ -37,7 +37,7 @@ def by_key(
         view: Its name, for errors.
         key: Some of its columns.
         columns: All of them.
-        rows: Their values, and how often each row came or, below 0, left.
+        rows: Their values, and how often each row was inserted or, below 0, deleted.
 
     Raises:
         InvalidValueError: Two rows of the view have the same key.

@@ -23,9 +23,9 @@ _OWNER = "_checkpoint"
 class ParquetSink:
     """A folder with a file for each view and batch: ``folder/view/000000000007.parquet``.
 
-    A file is there whole or not at all, and a batch that comes again takes its place. A batch that
-    did not move a view has no file of it. The folder of a view holds changes of one owner, a sender
-    or a checkpoint of Spark: another one counts its batches anew, and would replace some.
+    A file is there whole or not at all, and a repeated batch replaces its file. A batch that did
+    not move a view has no file of it. The folder of a view holds changes of one owner, a sender or
+    a checkpoint of Spark: another one counts its own batches, and would replace some.
 
     >>> import tempfile
     >>> import pyarrow as pa
@@ -52,8 +52,8 @@ class ParquetSink:
 
         Args:
             owner: The identity of a checkpoint, or of a sender.
-            views: What the sink will be told of.
-            is_new: Whether it was told of none of the owner's batches yet.
+            views: The views whose changes the sink will be given.
+            is_new: Whether it was given none of the owner's batches yet.
 
         Raises:
             CheckpointError: One holds changes of another owner.

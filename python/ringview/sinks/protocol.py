@@ -1,11 +1,11 @@
-"""What a sink is: where the changes of views go.
+"""The protocol of a sink, a target of the changes of views.
 
 A sink is called as `sink(view, batch, changes)` for each batch that moved a view. After a crash it
-may be called again for the last batch that it had, with the same rows: one that puts a batch in the
-place of its namesake, or notes its number in one transaction with its rows, has each change exactly
-once. Batches are counted anew by each sender, and each checkpoint of Spark: a sink that has
-`begin(owner, views, is_new)` gets the identity of who counts first, at each start; one that has
-`close()` is told when nothing more comes for now.
+may be called again for the last batch that it had, with the same rows: one that replaces a batch of
+the same number, or notes its number in one transaction with its rows, has each change exactly once.
+Each sender, and each checkpoint of Spark, counts its own batches: a sink that has
+`begin(owner, views, is_new)` gets the identity of the counter first, at each start; the `close()`
+of a sink that has it is called when no more batches follow for now.
 
 Cost: none.
 """
@@ -23,7 +23,7 @@ Sink = Callable[[str, int, "pa.Table"], object]
 
 
 def begin(sink: Sink, owner: str, views: Sequence[str], is_new: bool) -> None:
-    """Tell a sink who counts the batches that it will be given, if it asks for that.
+    """Call `begin` of a sink that has it with the identity that counts its batches.
 
     Raises:
         Exception: What the sink raised.
@@ -34,7 +34,7 @@ def begin(sink: Sink, owner: str, views: Sequence[str], is_new: bool) -> None:
 
 
 def close(sink: Sink) -> None:
-    """Tell a sink that nothing more comes for now, if it asks for that."""
+    """Call `close` of a sink that has it: no more batches follow for now."""
     asks = getattr(sink, "close", None)
     if asks is not None:
         asks()

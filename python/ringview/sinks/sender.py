@@ -58,14 +58,14 @@ class _Sent:
 class Sender(Loop):
     """Sends what moves in views to sinks: step by step, all there is, or in a thread.
 
-    The first batch of a view is all that it has; then come its changes, as `View.changes` gives
-    them. The place is that of the follower `name`, so a database in a file goes on where it was;
-    one in memory begins anew.
+    The first batch of a view is all that it has; its changes follow, as `View.changes` gives them.
+    The place is that of the follower `name`, so a database in a file resumes where it was; one in
+    memory starts again with the whole view.
 
     Args:
-        db: Where the views are; of a file with durability="transaction".
-        sinks: Where the changes of each view go: a sink of this module, or a function of the view,
-            the number of the batch, from 1 on without gaps, and the rows.
+        db: The database of the views; of a file with durability="transaction".
+        sinks: The target of the changes of each view: a sink of this module, or a function of the
+            view, the number of the batch, from 1 on without gaps, and the rows.
         name: Whose places these are: senders of other sinks have other names.
         every: How many seconds to wait before views that did not move are looked at again.
 
@@ -151,7 +151,7 @@ class Sender(Loop):
             close(sink)
 
     def _prepare(self, view: str) -> None:
-        """Find the last batch of a view, or begin anew; then tell its sink who sends."""
+        """Find the last batch of a view, or start with none; then call `begin` of its sink."""
         rows = self._db.tables[TABLE].to_arrow().to_pylist()
         found = [row for row in rows if (row["view"], row["name"]) == (view, self._follower)]
         follows = self._follower in self._db[view].followers
@@ -254,7 +254,7 @@ def run(
 
 
 def _digest(changes: pa.Table) -> str:
-    """What tells a batch from the one before it: its rows, whatever buffers they are in."""
+    """Identity of a batch: a digest of its rows, whatever buffers they are in."""
     import pyarrow as pa
 
     found = hashlib.sha256()

@@ -27,7 +27,7 @@ BATCH = "ringview_batch"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database differs: its parameters, its types, its values."""
+    """Differences of a database: its parameters, its types, its values."""
 
     mark: str
     begin: str | None
@@ -154,7 +154,8 @@ class SqlSink:
             yield cursor
             self._open.commit()
         except BaseException:
-            # What broke the connection may break this, too; the first error is the one to tell.
+            # The cause of the broken connection may break this, too; the first error is the one to
+            # raise.
             with contextlib.suppress(Exception):
                 self._open.rollback()
             with contextlib.suppress(Exception):

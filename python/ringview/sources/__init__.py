@@ -1,7 +1,7 @@
-"""What other systems have, read into tables: each change once.
+"""Data of other systems, read into tables: each change once.
 
 A source yields batches of rows with the positions behind them; a reader applies each in one
-transaction with its positions. So a database in a file goes on behind the last batch that was
+transaction with its positions. So a database in a file resumes behind the last batch that was
 committed, however its process ended. `docs/sources.md` begins with an example.
 
 Invariant: a batch is applied once, wholly or not at all. Cost: that of its changes.

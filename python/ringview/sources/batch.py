@@ -1,4 +1,4 @@
-"""What a source hands over: rows for tables, and the positions behind them.
+"""Items that a source yields: rows for tables, and the positions behind them.
 
 Invariant: a batch is applied as a whole, and its positions in the same transaction. Cost: none.
 """
@@ -19,7 +19,7 @@ Decimals = Literal["text", "base64"]
 
 @dataclass(frozen=True)
 class Casts:
-    """How values that say nothing of themselves are read.
+    """Conversion of values whose format does not state their unit or encoding.
 
     Args:
         epochs: The unit of integers in columns of timestamps; without it they are refused.
@@ -33,7 +33,7 @@ class Casts:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a change are from: a file or a topic, and the number of each row.
+    """Origin of the rows of a change: a file or a topic, and the number of each row.
 
     >>> Origin("orders.csv", first=100).at(3), Origin("orders[0]", "offset", numbers=[7, 9]).at(1)
     ('orders.csv, row 103', 'orders[0], offset 9')
@@ -52,7 +52,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Change:
-    """Rows for one table, as they came: cast into the table's types when they are applied.
+    """Rows for one table, as they were read: cast into the table's types when they are applied.
 
     Args:
         table: Where to.
@@ -91,9 +91,9 @@ class Batch:
 
     Args:
         changes: In their order.
-        positions: By part of the source (a file, a partition), where it is then; what the source
-            is given back when it goes on. A batch whose positions are stored already counts as
-            sent again, and does nothing.
+        positions: By part of the source (a file, a partition), its position then, which the source
+            is given back when it resumes. A batch whose positions are stored already counts as sent
+            again, and does nothing.
         rejected: Rows that could not even be read.
         batch_id: For sources without an order, such as queues that send again: the identity of the
             batch. One that was applied does nothing, see `Database.is_applied`; the database keeps
@@ -107,7 +107,7 @@ class Batch:
 
 
 class Source(Protocol):
-    """Anything that yields batches, and can go on behind positions that it yielded.
+    """A source of batches that can resume behind positions that it yielded.
 
     A source of your own is a class with these two members.
 
@@ -129,11 +129,11 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells it from other sources of a database; its positions are kept under it."""
+        """Its name, unique among the sources of a database; its positions are kept under it."""
 
     def batches(self, positions: Mapping[str, str]) -> Iterator[Batch | None]:
         """The batches behind `positions`, one after the other; None where there is nothing now.
 
-        The next one is asked for when the one before is committed. It ends when there will never
-        be more.
+        The next one is requested when the one before is committed. It ends when there will never be
+        more.
         """

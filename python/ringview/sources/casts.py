@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # The words of `Database.apply` for rows that need no more than their key.
 _DELETES = frozenset({"delete", "d", "-d", "-u", "update_preimage"})
 
-# What goes into another kind: texts are parsed, integers count from 1970, a time without a zone is
-# of UTC.
+# Casts between kinds: texts are parsed, integers count from 1970, a time without a zone is of UTC.
 _GOES = {
     *(("text", want) for want in ("number", "bool", "date", "timestamp", "timestamptz")),
     *(("number", want) for want in ("date", "timestamp", "timestamptz")),
@@ -48,7 +47,7 @@ class Ready:
     """Of each row of `rows`, its number in the change."""
 
     def rejects(self, row: int, reason: str) -> Rejected:
-        """What is said of a row of `rows` that the engine refuses."""
+        """Description of a row of `rows` that the engine refuses."""
         number = self.kept[row]
         return Rejected(self.change.origin.at(number), text_of(self.change.rows, number), reason)
 
@@ -66,7 +65,7 @@ def ready(change: Change, table: Table) -> Ready:
 
     Raises:
         UnknownColumnError: They lack a column of the table, or have one that it lacks.
-        TypeMismatchError: A column of Arrow data has a type that never goes into the table's.
+        TypeMismatchError: A column of Arrow data has a type that cannot be cast to the table's.
         InvalidValueError: A change has no column for its words or multiplicities.
     """
     import pyarrow as pa
@@ -117,7 +116,7 @@ def cast(
         where: What the error says of the column.
 
     Raises:
-        TypeMismatchError: An Arrow array of a type that never goes into `kind`.
+        TypeMismatchError: An Arrow array of a type that cannot be cast to `kind`.
 
     >>> import pyarrow as pa
     >>> array, misfits = cast(["1", "x", None], pa.int64(), Casts())

@@ -1,9 +1,9 @@
 """Messages of Debezium as changes of rows.
 
 Invariant: a message becomes one row with a word that says what it does, or none if it changes no
-row; whatever says that columns or tables changed is an error that says what to do. Where a message
-has its schema, moments and decimals become what they are; where it has none, they stay as they are
-written. Cost: parsing the JSON.
+row. A message about changed columns or tables is an error that says what to do. If a message has
+its schema, moments and decimals are cast by it; else they stay as they are written. Cost: parsing
+the JSON.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def decode(messages: Iterable[Message], name: str = "the messages") -> Decoded:
         name: Where they are from, for errors.
 
     Raises:
-        UnsupportedError: A message tells of a change of tables or columns, or of transactions.
+        UnsupportedError: A message is about a change of tables or columns, or about transactions.
 
     Complexity: O(length).
 
@@ -143,7 +143,7 @@ def _row(value: str | bytes, key: str | bytes | None, place: str) -> dict[str, A
 
 
 def _unwrapped(message: dict[str, Any]) -> tuple[dict[str, Any] | None, Mapping[str, Any]]:
-    """What a message holds, and the schemas of its fields by name if it has them."""
+    """The payload of a message, and the schemas of its fields by name if it has them."""
     if set(message) != {"schema", "payload"}:
         return message, {}
     payload, schema = message["payload"], message["schema"]

@@ -62,7 +62,7 @@ class Delta:
             for next_version in range(version + 1, table.version() + 1):
                 feed = self._feed(table, next_version)
                 gone = _those(feed, True)
-                # What leaves was there before: it goes before anything comes.
+                # Deleted rows were there before: they are deleted before any insert.
                 yield self._batch(next_version, [("delete", gone), ("insert", _those(feed, False))])
                 version = next_version
             if not self._watch:
@@ -77,7 +77,7 @@ class Delta:
             raise StorageError(f"cannot read {self._path}: {problem}") from problem
 
     def _feed(self, table: Any, version: int) -> pa.Table:
-        """What a version changed."""
+        """The change feed of a version."""
         import deltalake
         import pyarrow as pa
 
@@ -133,7 +133,7 @@ def delta(
 
     Raises, when it is read:
         UnsupportedError: deltalake is not installed; the table has no change feed.
-        StorageError: It cannot be read, or a version that comes next is gone.
+        StorageError: It cannot be read, or the next version was removed.
         InvalidValueError: It was made anew meanwhile; a row does not fit.
         UnknownColumnError, TypeMismatchError: Its columns are not those of the table.
 
@@ -149,7 +149,7 @@ def delta(
 
 
 def _those(feed: pa.Table, gone: bool) -> pa.Table:
-    """The rows of a feed that left, or those that came."""
+    """The rows of a feed that were deleted, or those that were inserted."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

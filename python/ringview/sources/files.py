@@ -1,9 +1,9 @@
 """Rows of Parquet, CSV and JSON lines, chunk by chunk, from any row on.
 
 Invariant: the chunks of a file, from its first row or from a later one, are its rows in their
-order; a line that is no row is handed over as such, once. CSV comes as texts and JSON as Python's
-values, numbers as decimals: what they become is the affair of the table that they go into. Cost:
-one chunk in memory; to begin at a later row, reading what stands before it.
+order; a line that is no row is yielded as such, once. The values of CSV are texts, those of JSON
+are Python's, with numbers as decimals; they are cast by the table that they are applied to. Cost:
+one chunk in memory; to begin at a later row, reading the rows before it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Files of a folder as a source: those that are there, and those that come.
+"""Files of a folder as a source: those that are there, and those added later.
 
-Invariant: each row of each file is applied once. A file is known by its place below the folder that
-the pattern begins with; a file of which rows were applied and whose size or time is another since
-is an error. Files come in their order, one after the other. Cost: a look at the folder costs the
-files in it; a file costs its rows.
+Invariant: each row of each file is applied once. A file is identified by its place below the folder
+that the pattern begins with; a file of which rows were applied and whose size or time is another
+since is an error. Files are read in their order, one after the other. Cost: a look at the folder
+costs the files in it; a file costs its rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Folder:
             for path in self._files():
                 for batch in self._read(path, known):
                     yield batch
-                    # It is asked for more, so that was committed.
+                    # The next batch is requested, so this one was committed.
                     known.update(batch.positions)
             if not self._watch:
                 return
@@ -122,23 +122,24 @@ def folder(
     rows: int = 65_536,
     name: str | None = None,
 ) -> Folder:
-    r"""Files as a source: each row of each file once, also of those that come later.
+    r"""Files as a source: each row of each file once, also of files added later.
 
-    Whoever writes a file there writes it under another name and renames it when it is whole, or
-    under a name that begins with a dot or `_`, which no `*` names here.
+    A program that writes a file there writes it under another name and renames it when it is whole,
+    or under a name that begins with a dot or `_`, which no `*` names here.
 
     Args:
         pattern: A path, or one with `*`, `?`, `[..]` and, over any folders, `**`.
-        table: Where the rows go. Columns are matched by name, and cast as `docs/sources.md` says.
+        table: The table of the rows. Columns are matched by name, and cast as `docs/sources.md`
+            says.
         format: How they are written; by default as their suffix says: `.parquet`, `.csv`, `.jsonl`,
             the last two also with `.gz`, `.bz2`, `.zst`, `.lz4` behind.
         watch: Whether to look for new files for ever.
-        order: Files come by name or by the time of their last change; those that were not there at
-            a look come with the next one.
+        order: Files are read by name or by the time of their last change; those that were not there
+            at a look are read at the next one.
         how: Whether rows are inserted, deleted, or take the place of those with their key.
         op: A column with words that say what each row does, as for `Database.apply`.
         multiplicity: A column that says how often each row counts, as for `Database.insert`.
-        ignore: Columns of the files to leave out; `"*"` stands for all that the table lacks.
+        ignore: Columns of the files to leave out; `"*"` means all that the table lacks.
         epochs: The unit of integers in columns of timestamps.
         decimals: Whether decimals are written as digits or as bytes in base64.
         rows: How many rows a batch has at the most.
@@ -187,7 +188,7 @@ def shaped(
     ignore: Sequence[str],
     casts: Casts,
 ) -> dict[str, object]:
-    """What all changes of a source have in common.
+    """Fields that all changes of a source share.
 
     Raises:
         InvalidValueError: Two ways to say what a row does, or another word.

@@ -1,8 +1,9 @@
 """Topics of Kafka as a source.
 
 Invariant: the place is the next offset of each partition, kept with the rows; the broker's groups
-play no part. Rows of a partition are applied in its order. What the broker no longer has is an
-error, never left out. Cost: one batch of messages in memory, beside what the client reads ahead.
+play no part. Rows of a partition are applied in its order. A message that the broker no longer has
+is an error, never left out. Cost: one batch of messages in memory, in addition to the client's
+buffer.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Kafka:
             if not self._watch and assigned <= ended:
                 return
             quiet = 0 if came else quiet + 1
-            # The first messages take a while to come.
+            # The first messages take a while to arrive.
             if quiet and (self._watch or quiet % _PATIENCE == 0):
                 yield None
                 # A topic may have got partitions meanwhile.
@@ -216,11 +217,11 @@ def kafka(
         name: What the offsets are kept under; by default the topics.
 
     Raises:
-        InvalidValueError: Options that do not go together.
+        InvalidValueError: Options that exclude each other.
 
     Raises, when it is read:
-        StorageError: The broker cannot be reached, or no longer has the messages that come next.
-        UnsupportedError: confluent-kafka is not installed; a message tells of a change of columns
+        StorageError: The broker cannot be reached, or no longer has the next messages.
+        UnsupportedError: confluent-kafka is not installed; a message is about a change of columns
             or tables.
         InvalidValueError, UnknownColumnError: A message does not fit, with topic, offset, column.
 
@@ -275,7 +276,7 @@ def _rows(messages: Sequence[Message], place: str) -> Decoded:
 
 @contextlib.contextmanager
 def _named(source: str) -> Iterator[None]:
-    """A block that asks the broker, whose errors name the source."""
+    """A block that calls the broker, whose errors name the source."""
     import confluent_kafka as client
 
     try:

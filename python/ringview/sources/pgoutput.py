@@ -20,11 +20,11 @@ _BOOL = 16
 
 @dataclass
 class Transaction:
-    """What a transaction did to each table, in its order.
+    """Changes of a transaction to each table, in its order.
 
     Attributes:
         xid: Its number, of 32 bits.
-        end: Where it ends in the log; a reader that has it goes on from there.
+        end: Its end in the log; a reader that has it resumes there.
         rows: By table, with its schema, the rows and the words that `Database.apply` takes.
         emptied: Tables that were truncated before those rows.
     """
@@ -44,7 +44,7 @@ class _Relation:
 
 
 def transactions(messages: Iterable[bytes]) -> Iterator[Transaction]:
-    r"""The transactions that messages tell of, from the first one on.
+    r"""The transactions of a stream of messages, from the first one on.
 
     Raises:
         UnsupportedError: A row lacks a value that its update left alone.
@@ -105,7 +105,7 @@ def _relation(message: bytes) -> tuple[int, _Relation]:
 
 
 def _rows(relation: _Relation, message: bytes) -> Iterator[dict[str, Any]]:
-    """What an insert, an update or a delete does: at most a delete by key, and a new row."""
+    """Rows of an insert, an update or a delete: at most a delete by key, and a new row."""
     at, old = 5, None
     side = message[at : at + 1]
     if side in (b"K", b"O"):
@@ -115,7 +115,7 @@ def _rows(relation: _Relation, message: bytes) -> Iterator[dict[str, Any]]:
             for name, is_key in zip(relation.columns, relation.key, strict=True)
             if is_key and name in old
         }
-        # A row may get another key, so that the old one goes first.
+        # An update may change the key, so the old row is deleted first.
         yield {OP: "d", **(old if side == b"O" else keyed)}
         side = message[at : at + 1]
     if side == b"N":

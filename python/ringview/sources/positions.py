@@ -1,7 +1,7 @@
-"""Where sources are, in a table of the database that they feed.
+"""Positions of sources, in a table of the database that they feed.
 
-Invariant: a position changes in the transaction of the rows that it stands behind, and only from
-what its reader knew: of two readers of one source one is refused. So each batch counts once,
+Invariant: a position changes in the transaction of the rows that precede it, and only from the
+value that its reader read: of two readers of one source one is refused. So each batch counts once,
 whatever is killed or sent again. Cost: a row a part of a source.
 """
 
@@ -48,7 +48,7 @@ def read(db: Database, source: str) -> dict[str, str]:
 def move(
     tx: Transaction, source: str, known: Mapping[str, str], reached: Mapping[str, str]
 ) -> None:
-    """Let a source go on from what is known to what it reached, at the end of a transaction."""
+    """Move a source from its known positions to those it reached, at the end of a transaction."""
     old = [(source, part, known[part]) for part in reached if part in known]
     if old:
         tx.delete(TABLE, old)

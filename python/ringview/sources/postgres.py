@@ -2,8 +2,9 @@
 
 Invariant: the rows are those of one snapshot, and of the transactions in the log of a replication
 slot those are applied that the snapshot does not have, each once, wholly, in their order. The slot
-keeps the log from what was applied on: a reader that was killed goes on there. Cost: the first load
-costs the rows; then a look costs what PostgreSQL decodes, and one batch of transactions in memory.
+keeps the log behind the last applied transaction: a reader that was killed resumes there. Cost: the
+first load costs the rows; then a look costs what PostgreSQL decodes, and one batch of transactions
+in memory.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class Postgres:
                 if snapshot.has(done.xid):
                     continue
                 for source in done.emptied & set(self._tables):
-                    # What was before is gone, whatever it was.
+                    # A truncation supersedes all changes before it.
                     changes.pop(source, None)
                     emptied.add(source)
                 for source, rows in done.rows.items():
@@ -172,7 +173,7 @@ class Postgres:
                 yield Batch(listed, {"": json.dumps(position)})
                 lsn = reached
             if came:
-                # It was committed here, so the log may go there.
+                # It was committed here, so the slot may advance to it.
                 con.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._slot, _lsn(lsn)])
             elif self._watch:
                 yield None
@@ -240,7 +241,7 @@ def postgres(
 
 
 class _Snapshot:
-    """Which transactions a snapshot has, from its text `xmin:xmax:xip,xip`."""
+    """The transactions that a snapshot has, from its text `xmin:xmax:xip,xip`."""
 
     def __init__(self, text: str) -> None:
         low, high, running = text.split(":")

@@ -19,7 +19,7 @@ from .batch import Batch, Casts, Change, EpochUnit, How, Origin
 from .folder import shaped
 
 _DONE = "done"
-# Where the last key stands in a text, until it is known how its database writes that.
+# Placeholder of the last key in a text, until the database's style of parameters is read.
 _MARK = "\0"
 
 
@@ -104,9 +104,9 @@ def query(
             (`"postgresql+psycopg://.."`), or any connection of Python's database interface, such as
             those of sqlite3 and psycopg.
         sql: The query, in that database's dialect.
-        table: Where the rows go; columns are matched by name.
+        table: The table of the rows; columns are matched by name.
         key: A column of the query that is unique and never NULL: rows are read in its order, each
-            chunk is a transaction, and a reader that was ended goes on behind the last one. Without
+            chunk is a transaction, and a reader that was ended resumes behind the last one. Without
             it all rows are one transaction.
         how: As for `folder`.
         ignore: As for `folder`.
@@ -192,7 +192,7 @@ def _dbapi(connection: Any, sql: str, values: Sequence[object], rows: int) -> It
     try:
         if values:
             mark = _MARKS.get(style, "?")
-            # Where a parameter is written %s, other percents are doubled.
+            # If parameters are written as %s, other percents are doubled.
             text = sql.replace("%", "%%") if mark == "%s" else sql
             cursor.execute(text.replace(_MARK, mark), list(values))
         else:

@@ -1,9 +1,9 @@
 """Reads sources into the tables of a database, each batch once.
 
-Invariant: the rows of a batch, what is rejected of it and its positions are one transaction; the
-next batch is asked for when that is committed. So a reader that is killed goes on behind the last
-batch that returned, and no more than one batch a source is in memory. Cost: that of the changes,
-and of a batch with rows that the engine refuses, O(log rows) attempts for each of them.
+Invariant: the rows of a batch, its rejected rows and its positions are one transaction; the next
+batch is requested when that is committed. So a reader that is killed resumes behind the last batch
+that returned, and no more than one batch a source is in memory. Cost: that of the changes, and of a
+batch with rows that the engine refuses, O(log rows) attempts for each of them.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Reader(Loop):
     r"""Reads sources in turn, a batch of each: step by step, to their end, or in a thread.
 
     Args:
-        db: Where the tables are; a database in a file goes on where it was when it is opened again.
+        db: The database of the tables; one in a file resumes where it was when it is opened again.
         sources: What is read; each has a name of its own.
         dead_letters: A table for rows that cannot be applied, which is made if it is not there:
-            `source`, `place`, `row` as JSON or as it came, `reason`. Without it such a row is an
-            error, and its batch is not applied.
-        every: How many seconds to wait before sources that had nothing are asked again.
+            `source`, `place`, `row` as JSON or as it was read, `reason`. Without it such a row is
+            an error, and its batch is not applied.
+        every: How many seconds to wait before sources that had nothing are polled again.
 
     Raises:
         InvalidValueError: Two sources of one name; `every` below 0.
@@ -128,7 +128,7 @@ class Reader(Loop):
             return any(moved)
 
     def close(self) -> None:
-        """Let go of files and connections; a later step goes on behind the last batch."""
+        """Release files and connections; a later step resumes behind the last batch."""
         for name in list(self._open):
             self._leave(name)
 
@@ -230,7 +230,7 @@ class Reader(Loop):
         rejected: list[Rejected],
         problem: RingviewError,
     ) -> list[Ready]:
-        """The changes without the rows that the engine refuses, which go to `rejected`."""
+        """The changes without the rows that the engine refuses, which are added to `rejected`."""
         left, passed = list(changes), 0
         for _ in range(MOST_REFUSED):
             passed, place, why = self._first_refused(left, passed, problem)
@@ -272,7 +272,7 @@ class Reader(Loop):
                 for change in changes:
                     self._put(tx, change, count)
                     count = max(0, count - change.rows.num_rows)
-                # What is not there: the transaction is refused here at the latest.
+                # This row is not there, so the transaction is refused here at the latest.
                 tx.delete(positions.TABLE, [(_NOBODY, "", "")])
         except _OF_ROWS as problem:
             return None if _NOBODY in str(problem) else problem

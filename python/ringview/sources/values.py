@@ -1,8 +1,8 @@
 """One value into the type of a column.
 
-Invariant: a value becomes what it says, or an error with the value and the type. Only what goes
-into a column of floats is rounded, to the nearest; a double goes into a column of decimals if it is
-the nearest one to a decimal of that scale. Cost: microseconds a value.
+Invariant: the result has exactly the value that was given, or there is an error with the value and
+the type. Only values for a column of floats are rounded, to the nearest; a double is accepted for a
+column of decimals if it is the nearest one to a decimal of that scale. Cost: microseconds a value.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _number(value: int | float | Decimal, kind: pa.DataType) -> pa.Scalar:
             _refuse("it has digits behind the point")
         return pa.scalar(int(value), kind)
     if isinstance(value, float):
-        # The decimal of the column's scale that this double stands for, if there is one.
+        # The decimal of the column's scale that this double represents, if there is one.
         near = round(Decimal(repr(value)), kind.scale)
         if float(near) != value:
             _refuse(f"it has more than {kind.scale} digits behind the point")
@@ -195,7 +195,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# What a decimal of 128 bits surely holds.
+# The number of digits that any decimal of 128 bits holds.
 SHORT = 38
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # More than any integer or decimal of a column has, on either side of the point.

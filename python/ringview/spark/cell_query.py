@@ -1,12 +1,13 @@
 """A query over tables as a query over the rows of one cell.
 
 Each atom reads the rows that its cell has of its table, so a table that is read in two ways becomes
-two, called by roles; a block becomes one for each way in which it is read, and lies as its reader
-asks: by a column that is a group, since then no group is in two cells.
+two, called by roles; a block becomes one for each way in which it is read, distributed as its
+reader needs it: by a column that is a group, since then no group is in two cells.
 
 Invariant: over the rows of the roles, the cells' results of the query add up to its result; of a
-``whole`` query no group is in two cells, and of a bag no row of the join. What is below it, in
-blocks and in conditions, is whole in each cell that needs it. Cost: O(length of query and blocks).
+``whole`` query no group is in two cells, and of a bag no row of the join. The tables below it, in
+blocks and in conditions, are whole in each cell that needs them. Cost: O(length of query and
+blocks).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Role:
 
 @dataclass
 class Roles:
-    """The roles of the tables, and the blocks over them, by the names that cells know them by."""
+    """The roles of the tables, and the blocks over them, by their names in the cells."""
 
     taken: set[str]
     names: dict[Role, str] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Roles:
 
 
 class Catalog:
-    """What the atoms of queries read: tables, and blocks by their names."""
+    """Relations that the atoms of queries read: tables, and blocks by their names."""
 
     def __init__(self, tables: Mapping[str, pa.Schema], blocks: Mapping[str, Query]) -> None:
         self.tables = tables
@@ -144,7 +145,7 @@ class Placing:
     def along(
         self, dimension: Dimension, variables: Variables, path: Path, query: Query, atom: int
     ) -> Along:
-        """How an atom of a query lies along a dimension."""
+        """Distribution of an atom of a query along a dimension."""
         if dimension.scattered is not None:
             return Along(dimension.share, (), path == () and atom == dimension.scattered)
         table = query["atoms"][atom]["table"]

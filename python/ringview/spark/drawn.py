@@ -1,11 +1,11 @@
-"""What runs in a Spark worker to sample a join: the part of a cell, and parts to the whole.
+"""Steps in a Spark worker that sample a join: the part of a cell, and parts to the whole.
 
 Both steps are plain callables from Arrow batches to Arrow batches, without Spark.
 
-Invariant: what a cell draws follows from its rows, whatever order they came in: equal rows are
-added up, then sorted; from the cell's number; and from k and the seed. What becomes of parts
-follows from what these drew. Cost: the engine's for the rows of the cell, which are held; k rows
-of each cell in one task.
+Invariant: the draw of a cell depends on its rows alone, in whatever order (equal rows are added up,
+then sorted), on the cell's number, and on k and the seed. The merge depends on the draws of the
+parts alone. Cost: the engine's for the rows of the cell, which are held; k rows of each cell in one
+task.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def derived(seed: int, of: int | str) -> int:
 
 
 def _by_cell(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The runs of rows of one cell: a Spark partition is one, unless it was told otherwise."""
+    """The runs of rows of one cell: a Spark partition is one, unless configured otherwise."""
     runs = pc.run_end_encode(batch.column(PARTITION))
     start = 0
     for cell, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):

@@ -68,8 +68,8 @@ def evaluate(
         partitions: How many engines; by default one a core, and where rows are counted or given, at
             most one for each million.
         rows: About how many rows each table has, if known: saves counting them.
-        now: The moment that ``now()`` is, if the text asks for it: a datetime, a date or an ISO
-            text, of UTC where no zone is said.
+        now: The moment that ``now()`` is, if the text calls it: a datetime, a date or an ISO text,
+            of UTC where no zone is given.
         parameters: The values of `$1` and `?`, or by name of `$name` and `:name`.
         dialect: That of the text, as for `create_view`.
 
@@ -164,14 +164,14 @@ def plan(
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
 ) -> Plan:
-    """How views are found, without Spark and without rows: plain data that can be pickled.
+    """Plan of views, made without Spark and without rows: plain data that can be pickled.
 
     For those who bring the rows to partitions themselves, or run engines under ``mapInArrow`` and
     ``mapPartitions`` by hand.
 
     Args:
         sql: The SQL of a view, or of several by their names.
-        tables: The columns of every table; of a small one its rows, which go with the plan.
+        tables: The columns of every table; of a small one its rows, which are part of the plan.
         multiplicity: As for `evaluate`.
         partitions: How many engines.
         rows: About how many rows each table has; without it all count the same.
@@ -217,7 +217,7 @@ def _columns(of: pa.Schema | StructType | pa.Table) -> tuple[pa.Schema, list[str
 
 
 def _planner(now: Moment | None, parameters: Parameters | None, dialect: str) -> Planner:
-    """What plans texts; it knows no tables yet."""
+    """The planner of texts, which has no tables yet."""
     return Planner(None if now is None else microseconds(now), parameters, dialect)
 
 
@@ -226,7 +226,7 @@ def _declared(
     columns: Mapping[str, tuple[pa.Schema, list[str]]],
     multiplicity: str | Mapping[str, str] | None,
 ) -> dict[str, str]:
-    """The columns that say how often a row is there, of tables that the planner knows now."""
+    """Declares tables to the planner; returns their columns of multiplicities."""
     schemas = {name: schema for name, (schema, _) in columns.items()}
     multiplicities = options.multiplicities(multiplicity, schemas)
     for name, (schema, refused) in columns.items():
@@ -370,7 +370,7 @@ class Views:
         self._found = None
 
     def explain(self, name: str | None = None) -> str:
-        """How rows reach cells, and what is found in which shuffle: a line a stage.
+        """Routes of rows to cells, and the views found in each shuffle: a line a stage.
 
         Args:
             name: Of one view alone, without what it reads.
@@ -386,7 +386,7 @@ class Evaluation(Views):
 
     @property
     def partition(self) -> Shipped:
-        """What runs in each partition of ``slots()``.
+        """The step that runs in each partition of ``slots()``.
 
         On Arrow batches as ``mapInArrow`` hands them over, or on rows (``partition.on_rows``).
         """

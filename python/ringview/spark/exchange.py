@@ -1,8 +1,8 @@
 """The exchange that brings rows to the partition whose number they name.
 
 PySpark 4.1 has `repartitionById`. Before, Spark sends a row to the partition Murmur3(key) mod n, so
-each number is replaced by a key that hashes to it. Both have a number of partitions that is asked
-for, which adaptive execution leaves as it is.
+each number is replaced by a key that hashes to it. Both set the number of partitions, which
+adaptive execution leaves as it is.
 
 Invariant: a row with the number p, 0 <= p < n, is in partition p of n, and no other row is. Cost:
 one shuffle; before 4.1 once O(n log n) hashes for each n, and a lookup for each row.
@@ -23,7 +23,7 @@ _WORD = 0xFFFFFFFF
 
 def to_partitions(frame: DataFrame, count: int, number: Column) -> DataFrame:
     """The rows in ``count`` partitions, each in that of its ``number``, an integer column."""
-    # Asked of the class: an instance takes a column of this name for an attribute.
+    # Looked up in the class: an instance takes a column of this name for an attribute.
     if hasattr(type(frame), "repartitionById"):
         return frame.repartitionById(count, number)
     return by_hash(frame, count, number)

@@ -1,6 +1,6 @@
-"""How views are found, in words.
+"""Description of the plan of views, in words.
 
-Invariant: what is told is what the stages hold. Cost: O(stages * relations).
+Invariant: the text describes the stages as they are. Cost: O(stages * relations).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ringview.spark.variables import Query
 
 
 def explained(plan: Plan, name: str | None) -> str:
-    """How a view is found, or all: a line each, those that it needs found before it first.
+    """Plan of a view, or of all: a line each, those that it needs found before it first.
 
     Example:
         ``routed by orderkey: o, l; sent along: n; 8 partitions``
@@ -59,7 +59,7 @@ def _is_plain(query: Query) -> bool:
 
 
 def _of_rows(stage: RowStage) -> str:
-    """How a stage of computed rows finds them."""
+    """Plan of a stage of computed rows."""
     tasks = "1 task" if stage.partitions == 1 else f"{stage.partitions} tasks"
     read = ", ".join(stage.inputs)
     if stage.is_map:
@@ -78,7 +78,7 @@ def _of_rows(stage: RowStage) -> str:
 
 
 def _found(stage: Stage, number: int) -> str:
-    """How a stage finds one of its views."""
+    """Plan of one view of a stage."""
     one, read = stage.wanted[number], stage.relations_of(number)
     said = [] if stage.in_place is None else [f"in place: {stage.in_place}"]
     if held := [relation for relation in read if any(a.columns for a in relation.distribution)]:

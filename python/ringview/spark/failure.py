@@ -1,7 +1,7 @@
-"""What went wrong in a worker, as what it was.
+"""Errors of a worker, raised on the driver as they were there.
 
-Spark hands the driver the text of a worker's exception, in one of its own. Invariant: what is
-raised has the class and the message that the worker's had. Cost: one search in that text.
+Spark hands the driver the text of a worker's exception, in one of its own. Invariant: the raised
+error has the class and the message of the worker's. Cost: one search in that text.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Expressions are texts of Spark SQL: a column that is built by methods costs some calls to the JVM
 for each of them, which for many columns is more than the query.
 
-Invariant: each row is scanned once, and goes to the cells that `grid.cells` tells, once for each
+Invariant: each row is scanned once, and is sent to the cells that `grid.cells` names, once for each
 role that it has there; no cell is split or merged on the way. Rows that no reader takes, by its
-filter or for a NULL in what it joins on, are left out before they move.
-Cost: one shuffle of the needed columns; none where a table stays in place, or one cell was asked
-for. Tables that are sent along come in one job, and take no slots of those that move.
+filter or for a NULL in a join column, are left out before they move.
+Cost: one shuffle of the needed columns; none where a table stays in place, or there is one cell.
+Tables that are sent along are collected in one job, and take no slots of those that move.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _marked(
 
 
 def free(name: str, taken: Collection[str]) -> str:
-    """A name that no column has; Spark does not tell letters by their case."""
+    """A name that no column has; Spark ignores the case of letters."""
     others = {each.lower() for each in taken}
     while name.lower() in others:
         name += "_"
@@ -209,7 +209,7 @@ def free(name: str, taken: Collection[str]) -> str:
 def _targets(
     relation: Relation, cells: int, marks: Mapping[tuple[str, tuple[object, ...]], str]
 ) -> str | list[str]:
-    """The cell of each row, or for each dimension the cells that it goes to, to be combined."""
+    """The cell of each row, or for each dimension the cells of its copies, to be combined."""
     fixed: list[str] = []
     several: list[str] = []
     stride = 1
@@ -248,7 +248,7 @@ def _share(
 
 
 def _coded(stage: Stage, number: int, target: str | list[str], taken: str | None) -> str:
-    """The array of what tells relation and cell of each copy of a row."""
+    """The array of the codes of relation and cell, one for each copy of a row."""
     first, *several = target if isinstance(target, list) else [target]
     found = f"array(CAST({first} + {number * stage.cells} AS INT))"
     for shares in several:
@@ -272,7 +272,7 @@ def _wanted(frame: DataFrame, taken: Sequence[str | None]) -> DataFrame:
 
 
 def _columns(layout: Layout, number: int, relation: Relation) -> list[str]:
-    """The columns of a relation in their slots, after how often a row is there if that is told."""
+    """The columns of a relation in their slots, after the multiplicity if the layout has one."""
     columns = _slots(layout, layout.places[number], relation.schema)
     if layout.counted:
         how_often = identifier(relation.multiplicity) if relation.multiplicity else "1"

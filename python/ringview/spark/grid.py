@@ -1,14 +1,16 @@
-"""Where rows go: a grid of cells, one engine each, and how a relation lies in it (HyperCube).
+"""Targets of rows: a grid of cells, one engine each, and relations distributed in it (HyperCube).
 
 A result row of a join has one value for each variable. The grid has a dimension for a variable, or
-a few, with so many shares; a row of a relation that has the variable goes to the share of its
-value, and one of a relation without it to every share. So each result row is made in exactly one
-cell, and what cells find adds up in the ring to the whole. Of a value that is too frequent for one
-share, the rows of one relation are spread over all shares, and those of the others copied to all.
+a few, with a number of shares; a row of a relation that has the variable is sent to the share of
+its value, and one of a relation without it to every share. So each result row is made in exactly
+one cell, and the results of cells add up in the ring to the whole. Of a value that is too frequent
+for one share, the rows of one relation are spread over all shares, and those of the others copied
+to all.
 
 Invariant: along each dimension either all relations are copied, or those that are not agree on a
-variable; at most one relation is scattered. Cost: a row goes to as many cells as it has shares of
-the dimensions that its relation does not hold, so relations without a variable travel more often.
+variable; at most one relation is scattered. Cost: a row is copied to as many cells as it has shares
+of the dimensions that its relation does not hold, so relations without a variable travel more
+often.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from math import prod
 
 @dataclass(frozen=True)
 class Along:
-    """How the rows of a relation lie along one dimension of ``share`` shares.
+    """Distribution of the rows of a relation along one dimension of ``share`` shares.
 
     By the values of ``columns``; without any, each row in one share (``scattered``), or in all.
     Rows with one of the ``heavy`` values lie as they would without columns.
@@ -33,7 +35,7 @@ class Along:
 
     @property
     def is_single(self) -> bool:
-        """Whether a row goes to one share, but for heavy ones."""
+        """Whether a row is sent to one share, but for heavy ones."""
         return bool(self.columns) or self.scattered
 
 
@@ -42,7 +44,7 @@ Distribution = tuple[Along, ...]
 
 
 def distribution_of(along: Sequence[Along]) -> Distribution:
-    """The same, told in one way: dimensions of one share left out, copies together."""
+    """The same in a canonical form: dimensions of one share left out, copies together."""
     wide = tuple(each for each in along if each.share > 1)
     if not any(each.is_single for each in wide):
         return (Along(prod(each.share for each in wide)),) if wide else ()
@@ -50,7 +52,7 @@ def distribution_of(along: Sequence[Along]) -> Distribution:
 
 
 def copies(distribution: Distribution) -> int:
-    """To how many cells a row goes, heavy ones apart."""
+    """Number of cells that a row is sent to, if it is not heavy."""
     return prod(each.share for each in distribution if not each.is_single)
 
 
@@ -59,7 +61,7 @@ def cells(
     row: Mapping[str, object],
     hashed: Callable[[tuple[object, ...]], int],
 ) -> list[int]:
-    """The cells that a row goes to; ``hashed`` gives a number for values.
+    """The cells that a row is sent to; ``hashed`` gives a number for values.
 
     >>> cells((Along(2, ("a",)), Along(3)), {"a": 5}, hash_of := lambda values: values[0])
     [1, 3, 5]

@@ -1,6 +1,6 @@
-"""What a caller says beside views and tables, checked before anything runs.
+"""Options of a caller besides views and tables, checked before anything runs.
 
-Invariant: what is wrong is told at once, in a sentence. Cost: none of Spark's, but for counting.
+Invariant: a wrong option raises at once, in a sentence. Cost: none of Spark's, but for counting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ringview.spark.releases import CONNECT, require
 from ringview.spark.session import cores
 from ringview.text import quoted
 
-# What one engine takes in about a second: with two, a shuffle costs more than both save.
+# Rows that one engine takes in a second: with two, a shuffle costs more than both save.
 _ROWS_AN_ENGINE = 1_000_000
 _COMPRESSION = 4
 
@@ -69,7 +69,7 @@ def multiplicities(
 
 
 def engines(frame: DataFrame, rows: int | None) -> int:
-    """How many engines are worth their tasks."""
+    """Number of engines that are worth their tasks."""
     most = cores(frame.sparkSession) or _shuffle_partitions(frame)
     return most if rows is None else max(1, min(most, -(-rows // _ROWS_AN_ENGINE)))
 

@@ -1,11 +1,11 @@
-"""What runs in a Spark worker: one engine a cell, and the step that adds up what cells found.
+"""Steps in a Spark worker: one engine a cell, and the step that adds up the results of cells.
 
 Both steps are plain callables from Arrow batches to Arrow batches. They hold queries and schemas,
 never an engine: a worker builds its own.
 
-Invariant: rows come first and views after them, for a cell needs one answer and not one after each
-change; insertions come before deletions, for Spark keeps no order. Cost: the engine's, for the rows
-of the cell; they are held until the views are there.
+Invariant: rows are inserted before views are created, for a cell needs one result and not one after
+each change; insertions precede deletions, for Spark keeps no order. Cost: the engine's, for the
+rows of the cell; they are held until the views are there.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Op = tuple[str, int, pa.RecordBatch, str | None]
 
 @dataclass(frozen=True)
 class Relation:
-    """Rows of a table as a cell holds them: under a name, by a distribution, and which columns.
+    """Rows of a table in a cell: their name, their distribution, and their columns.
 
     ``multiplicity`` is the column of the table that says how often a row is there; ``sent`` are its
-    rows as an Arrow stream, if they come with the plan. The table has the columns of ``whole``, if
-    that is said: those that do not come have any values.
+    rows as an Arrow stream, if they are part of the plan. The table has the columns of ``whole``,
+    if that is given: those that are not sent have any values.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Relation:
     whole: pa.Schema | None = None
 
     def filled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that come, with all columns of the table."""
+        """Rows as they are received, with all columns of the table."""
         if self.whole is None:
             return rows
         fields = [*self.whole, *[*rows.schema][len(self.schema) :]]
@@ -72,11 +72,11 @@ def _any_value(kind: pa.DataType) -> pa.Scalar:
 
 @dataclass(frozen=True)
 class Result:
-    """A view as a cell finds it: all of its groups that are there, or parts of them.
+    """A view as a cell computes it: all of its groups that are there, or parts of them.
 
     Of the cells only the first ``cells`` have rows for it. ``schema`` are the columns as Spark has
-    them. A view whose rows are all in one cell is computed from its text, ``definition``, as one
-    that is asked once, in its order.
+    them. A view whose rows are all in one cell is computed from its text, ``definition``, as a
+    single query, in its order.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Partition:
     """Runs views over the rows of one cell.
 
     As it is for ``mapInArrow``; ``on_rows`` does the same for ``mapPartitions``. Several results
-    come in the slots of ``output``; ``now`` is the moment of the clock.
+    are returned in the slots of ``output``; ``now`` is the moment of the clock.
     """
 
     relations: tuple[Relation, ...]
@@ -131,7 +131,7 @@ class Partition:
     def _load(
         self, database: Any, batches: Iterable[pa.RecordBatch], deletions: list[Op]
     ) -> int | None:
-        """The rows that Spark brings into their tables; which cell this is, if any row came."""
+        """Insert Spark's rows into their tables; returns this cell's number if there was a row."""
         cell: int | None = None
         schemas = [relation.schema for relation in self.relations]
         for batch in batches:
@@ -199,7 +199,7 @@ def rows_of(database: Any, view: str) -> Iterator[pa.Table]:
 def insert(
     database: Any, relation: Relation, batches: Iterable[pa.RecordBatch], deletions: list[Op]
 ) -> None:
-    """Rows that come into a table; those that leave wait in ``deletions``."""
+    """Insert rows into a table; those to be deleted wait in ``deletions``."""
     for rows in batches:
         columns = len(relation.whole or relation.schema)
         if rows.num_columns == columns:

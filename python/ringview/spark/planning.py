@@ -1,4 +1,4 @@
-"""What the driver needs to know of views before any row moves.
+"""Planning of views on the driver, before any row moves.
 
 Invariant: the engine itself, over empty tables, says what is refused and what the types of a result
 are, so that the driver and the workers cannot disagree. Cost: that of planning; no data is touched.
@@ -107,7 +107,7 @@ class Planner:
         raise refusal
 
     def once(self, sql: str) -> tuple[Definition, pa.Schema] | None:
-        """What an engine that has all rows is asked, and its columns; None if it computes none."""
+        """Definition and columns of a query for one engine with all rows; None if unsupported."""
         definition = self._definition(sql)
         read = self.named(sql, self.schemas)
         try:
@@ -199,7 +199,7 @@ class Planner:
 
 
 def kind_of(query: Query) -> str | None:
-    """How a query computes rows; nothing if it is one of joins and groups."""
+    """The kind of row computation of a query; None if it is one of joins and groups."""
     return (query.get("rows") or {}).get("kind")
 
 
@@ -221,7 +221,7 @@ def tables_below(query: Query) -> list[str]:
 
 
 def catalog_of(query: Query, tables: Mapping[str, pa.Schema]) -> Catalog:
-    """What the atoms of a query read: tables, and its blocks."""
+    """Relations that the atoms of a query read: tables, and its blocks."""
     blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
     catalog = Catalog(tables, blocks)
     for name, block in blocks.items():

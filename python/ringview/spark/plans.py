@@ -1,14 +1,14 @@
-"""Views over tables as stages: what each shuffle finds.
+"""Views over tables as stages, one for each shuffle.
 
-A block of computed rows is a stage of its own, and so is what it reads (`rows`). A block of joins
-is found in the cells of its reader where it can lie as the reader needs it, in one shuffle.
-Where that would load a cell more than a shuffle of its own, a block is found first, and its reader
-reads its rows as it reads those of a table. Where there is one cell, all texts over tables are
-found in it at once (`single`).
+A block of computed rows is a stage of its own, and so is each of its inputs (`rows`). A block of
+joins is found in the cells of its reader where it can be distributed as the reader needs it, in one
+shuffle. If that would load a cell more than a shuffle of its own, a block is found first, and its
+reader reads its rows as it reads those of a table. With one cell, all texts over tables are found
+in it at once (`single`).
 
 Invariant: a plan holds no Spark and no rows but those of small tables, and can be pickled; a stage
-reads tables and what stages before it found. Cost: that of choosing a route for each view, with its
-blocks together, apart, and without those that are one row.
+reads tables and the results of stages before it. Cost: that of choosing a route for each view, with
+its blocks together, separately, and without those that are one row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ringview.spark.variables import Query
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is known before: the rows of each table, cells to use, tables that may be sent along."""
+    """Sizes given beforehand: rows of each table, cells to use, tables that may be sent along."""
 
     rows: Mapping[str, float] | None
     partitions: int
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def shared(self) -> frozenset[str]:
-        """What several stages read, and is more than a map of rows that are there."""
+        """Results that several stages read, except plain maps of rows that are there."""
         read = Counter(name for stage in self.stages for name in _read_by(stage))
         found: set[str] = set()
         for stage in self.stages:
@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def partition(self) -> Shipped:
-        """What runs in each cell, under ``mapInArrow`` or, as ``on_rows``, ``mapPartitions``."""
+        """The step of each cell, under ``mapInArrow`` or, as ``on_rows``, ``mapPartitions``."""
         return self._stage.partition
 
     @property
@@ -248,7 +248,7 @@ class _Steps:
         return self._cheapest(name, _with_blocks(query, joins))
 
     def _is_computed(self, query: Query) -> bool:
-        """Whether a query reads rows of a stage, each of which is there as often as it comes."""
+        """Whether a query reads results of stages alone, whose rows have no multiplicities."""
         return all(
             atom["table"] not in self._planner.schemas
             and atom["table"] in self._tables

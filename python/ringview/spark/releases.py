@@ -1,4 +1,4 @@
-"""What the releases of PySpark that are supported do differently.
+"""Differences between the releases of PySpark that are supported.
 
 Invariant: a caller gets the same rows, with the same types, from each. Cost: that of the call.
 """
@@ -49,7 +49,7 @@ def require(least: tuple[int, ...], what: str, instead: str) -> None:
 
 def arrow_table(frame: DataFrame) -> pa.Table:
     """The rows of a DataFrame, on the driver: one job."""
-    # Asked of the class: an instance takes a column of this name for an attribute.
+    # Looked up in the class: an instance takes a column of this name for an attribute.
     if hasattr(type(frame), "toArrow"):
         return frame.toArrow()
     from pyspark.sql.pandas.types import to_arrow_schema

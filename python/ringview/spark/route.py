@@ -1,9 +1,10 @@
-"""Which variables make the grid, and with how many shares.
+"""Choice of the variables of the grid, and of the number of their shares.
 
 Every set of up to three dimensions is placed, and for each the integer shares whose product is at
-most the number of partitions are searched one by one: exact, and quick for so few dimensions. What
-is minimised is the load of a cell: the rows it gets of every relation. A variable cannot be spread
-over more shares than a few of its values fill, so a small relation limits the shares of its own.
+most the number of partitions are searched one by one: exact, and quick for so few dimensions. The
+minimised cost is the load of a cell: the rows it gets of every relation. A variable cannot be
+spread over more shares than a few of its values fill, so a small relation limits the shares of its
+own.
 
 Invariant: at least one relation is not sent everywhere, unless the grid has one cell.
 Cost: O(variables^3) placements of O(length of the query), and O(partitions log^2 partitions)
@@ -51,13 +52,13 @@ class Route:
 
     @property
     def cells(self) -> int:
-        """How many cells the grid has."""
+        """The number of cells of the grid."""
         return prod(dimension.share for dimension in self.dimensions)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a route is chosen for: a query over tables of so many rows, in so many partitions.
+    """Input of the choice of a route: a query, sizes of its tables, a number of partitions.
 
     ``splits`` says whether partial results of the query can be added up, so that its groups need
     not be whole. ``movable`` are the tables whose rows may lie anywhere as they are, and ``small``
@@ -170,7 +171,7 @@ def _placed(
 ) -> list[Role] | None:
     """The roles of a grid whose shares are all two, if some atom holds each dimension."""
     placing = Placing(asked.catalog, Roles(set()))
-    # Shares of different sizes, so that the dimensions are told apart.
+    # Shares of different sizes identify the dimensions.
     wide = [each.of(2 + place) for place, each in enumerate(dimensions)]
     for each in wide:
         held = [
@@ -186,7 +187,7 @@ def _placed(
 def _values(
     asked: Asked, dimensions: Sequence[Dimension], roles: Sequence[Role], place: int
 ) -> float:
-    """How many shares of a dimension values fill: those of the smallest relation that has it."""
+    """Number of shares of a dimension that values fill: those of its smallest relation."""
     if asked.rows is None or dimensions[place].scattered is not None:
         return float("inf")
     holding = [
@@ -198,7 +199,7 @@ def _values(
 
 
 def _in_a_cell(asked: Asked, role: Role, filled: Sequence[float]) -> float:
-    """How many rows of a role a cell gets."""
+    """Number of rows of a role in a cell."""
     held = [filled[along.share - 2] for along in role.distribution if along.is_single]
     return asked.size(role.table) / prod(held)
 
@@ -232,7 +233,7 @@ def _in_place(asked: Asked) -> Iterator[Route]:
 
 
 def _groups(asked: Asked) -> float:
-    """How many groups a query may have: of columns that join no other there may be few."""
+    """Estimated number of groups of a query: of columns that join no other there may be few."""
     variables = Variables(asked.query, asked.catalog.kind)
     found = []
     for column in asked.query["group_by"]:

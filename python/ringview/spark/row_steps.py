@@ -1,8 +1,8 @@
-"""What runs in a Spark worker for a block of computed rows.
+"""Steps in a Spark worker for a block of computed rows.
 
 Plain callables from Arrow batches to Arrow batches, as in `partition`: they hold queries and
-schemas, and a worker builds what evaluates them. Columns come in the order of the schema, then how
-often a row is there, if that is told.
+schemas, and a worker builds what evaluates them. Columns are in the order of the schema, followed
+by the multiplicity, if there is one.
 
 Invariant: rows are computed by the code that a database computes them with. Cost: `MapRows` holds
 one batch at a time, `BlockRows` the rows of its task.
@@ -25,11 +25,11 @@ from ringview.spark.variables import Query
 
 @dataclass(frozen=True)
 class MapRows:
-    """What some atoms of a query of projections and filters make of the rows of their table.
+    """Rows of some atoms of a query of projections and filters, over the rows of their table.
 
-    ``tables`` are the columns of each table, ``read`` those that come of this one; ``schema`` are
-    those of the result as Spark has them, and the last says how often a row is there, if the result
-    is ``counted``.
+    ``tables`` are the columns of each table, ``read`` those that are sent of this one; ``schema``
+    are those of the result as Spark has them, and the last says how often a row is there, if the
+    result is ``counted``.
     """
 
     query: Query

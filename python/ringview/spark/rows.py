@@ -1,8 +1,8 @@
 """Blocks of computed rows as stages: projections and filters, orders, windows, conditions on time.
 
-What is computed of each row by itself is computed where rows lie. What is computed of the rows of a
-partition goes by its columns to tasks, one engine each; where there are no such columns, to one
-task, of the first rows in an order no more than each task's own.
+Rows that are computed each by itself are computed where they are. A computation over the rows of a
+partition is distributed by its columns to tasks, one engine each. Without such columns it is one
+task, over the first rows in an order no more than each task's own.
 
 Invariant: a stage holds plain data, made without Spark and without rows. Of a map whose rows say
 how often they are there, they add up to what is there; all others give each row as often as it is.
@@ -61,7 +61,7 @@ class RowStage:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it finds."""
+        """The name of its result."""
         return (self.name,)
 
     def read_by(self, number: int) -> frozenset[str]:
@@ -70,7 +70,7 @@ class RowStage:
 
     @property
     def kind(self) -> str:
-        """How it computes."""
+        """Its kind of row computation."""
         return kind_of(self.query) or ""
 
     @property
@@ -80,7 +80,7 @@ class RowStage:
 
     @property
     def by(self) -> list[str]:
-        """The columns that tell partitions apart."""
+        """The columns that identify a partition."""
         found: list[str] = self.query["rows"].get("partition", [])
         return found
 
@@ -102,7 +102,7 @@ class RowStage:
 
     @property
     def first(self) -> int | None:
-        """How many rows in an order are enough of each task, if not all are needed."""
+        """Number of rows in an order that suffice of each task; None if all are needed."""
         rows = self.query["rows"]
         if self.kind != "ordered" or self.by or rows.get("keep") is None or self.multiplicities:
             return None
@@ -110,7 +110,7 @@ class RowStage:
 
     @property
     def table(self) -> str:
-        """What the first atom reads."""
+        """The table of the first atom."""
         found: str = self.query["atoms"][0]["table"]
         return found
 
@@ -177,7 +177,7 @@ def row_stage(
 
 
 def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """What a stage computes of DataFrames; nothing runs until it is used."""
+    """Result of a stage over DataFrames; nothing runs until it is used."""
     if stage.is_map:
         return reduce(DataFrame.union, _mapped(stage, tables))
     rows = tables[stage.table]
@@ -203,7 +203,7 @@ def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _mapped(stage: RowStage, tables: Mapping[str, DataFrame]) -> list[DataFrame]:
-    """What a map computes of each table, in one pass over it; of plain columns Spark hands on."""
+    """Results of a map, one a table, in one pass over it; Spark itself projects plain columns."""
     found = []
     computed: dict[str, list[int]] = {}
     for atom, one in enumerate(stage.query["atoms"]):
@@ -254,7 +254,7 @@ def _block(
     told: str | None,
     schema: pa.Schema | None = None,
 ) -> DataFrame:
-    """What an engine in each task makes of the rows of the task."""
+    """Result of an engine in each task over the rows of the task."""
     relation = Relation(stage.table, stage.table, (), stage.inputs[stage.table], told)
     shown = shown_schema(stage.schema if schema is None else schema)
     step = BlockRows(query, relation, shown, stage.now)
@@ -262,7 +262,7 @@ def _block(
 
 
 def _alone(stage: RowStage, rows: DataFrame, schema: pa.Schema, told: str | None) -> DataFrame:
-    """What one task makes of all rows; it runs over none, too."""
+    """Result of one task over all rows; it runs over none, too."""
     often = _often(told) or [frames.cast("1", pa.int64())]
     nobody = rows.sparkSession.range(1).selectExpr(
         *(frames.cast("NULL", field.type) for field in schema), frames.cast("0", pa.int64())
@@ -298,7 +298,7 @@ def finished(stage: RowStage, found: DataFrame) -> DataFrame:
     if not stage.is_sorted:
         return found
     keys = [_ordered(key) for key in stage.query["rows"]["order"]]
-    # What is equal in the order is sorted too, so that the same rows come in the same order.
+    # Ties in the order are sorted too, so that the same rows have the same order.
     shown = [frames.column(name) for name in stage.schema.names]
     return found.orderBy(*keys, *shown).select(*shown)
 

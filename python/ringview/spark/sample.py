@@ -1,11 +1,11 @@
 """A uniform sample of a join of DataFrames.
 
-Rows go to cells as for `evaluate`, so each row of the join is made in exactly one; each cell draws
-k rows of its part, and counts it. How many rows each part gives is drawn by these counts
-(multivariate hypergeometric), and which, from those that it drew.
+Rows are sent to cells as for `evaluate`, so each row of the join is made in exactly one; each cell
+draws k rows of its part, and counts it. These counts decide the number of rows of each part
+(multivariate hypergeometric), which are drawn from those that it drew.
 
 Invariant: every set of k rows of the join has equal chances. The same rows, seed and number of
-partitions give the same sample, whatever order rows come in, however often a task runs, on every
+partitions give the same sample, whatever the order of rows, however often a task runs, on every
 machine. Cost: one shuffle of the needed columns, an index of each cell's rows, and one task that
 gets k rows of each cell.
 """
@@ -47,8 +47,8 @@ def sample(
 ) -> DataFrame:
     """Uniform rows of the join that ``sql`` shows: k without replacement, or all if they are fewer.
 
-    A row that the join has several times may come as often. Each sample is drawn afresh: nothing
-    is kept.
+    A row that the join has several times may be drawn as often. Each sample is drawn afresh:
+    nothing is kept.
 
     Args:
         sql: ``SELECT`` of columns of an inner join, as for `ringview.Database.create_sample`, with

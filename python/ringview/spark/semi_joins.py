@@ -1,8 +1,9 @@
 """Semi-joins by Spark before rows move: large tables lose rows that no row of a small one joins.
 
-A small table whose filter Spark can tell is broadcast; a large one that every reading joins with it
-keeps the rows that find a partner there. Invariant: rows that are left out are in no join. Cost:
-the small table is read once more, with its filter; whether a table is small is Spark's estimate.
+A small table whose filter Spark can evaluate is broadcast; a large one that every reading joins
+with it keeps the rows that find a partner there. Invariant: rows that are left out are in no join.
+Cost: the small table is read once more, with its filter; whether a table is small is Spark's
+estimate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ringview.spark import frames, options
 from ringview.spark.stage import Partner, Reading, Stage
 from ringview.spark.types import join_alike
 
-# A semi-join costs a job; fewer rows come to the engine as fast.
+# A semi-join costs a job; fewer rows reach the engine as fast.
 _LARGE = 100_000
 # Rows for each of the small table.
 _TIMES = 10

@@ -41,9 +41,9 @@ class JavaNotFoundError(RingviewError, RuntimeError):
 def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> SparkSession:
     """The active Spark session, or a new one called ``name``.
 
-    Where Spark runs is for Spark's own configuration to say (``spark-defaults.conf``,
-    ``spark-submit``); without any it runs in this machine's processes. Batches for workers have no
-    limit in bytes unless ``config`` has one: Spark takes long to keep to it.
+    Spark's own configuration (``spark-defaults.conf``, ``spark-submit``) says where Spark runs;
+    without any it runs in this machine's processes. Batches for workers have no limit in bytes
+    unless ``config`` has one: Spark takes long to keep to it.
 
     Example:
         >>> spark = session("report", {"spark.ui.enabled": "false"})  # doctest: +SKIP
@@ -53,7 +53,7 @@ def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> 
         return active
     if "SPARK_REMOTE" not in os.environ:
         check_java()
-    # Workers must find the same Python, and the packages that go with it.
+    # Workers must find the same Python, with its packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     for key, value in {**_DEFAULTS, **(config or {})}.items():
@@ -62,7 +62,7 @@ def session(name: str = "ringview", config: Mapping[str, str] | None = None) -> 
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """On one machine, let workers run the Python that runs here, unless another was asked for.
+    """On one machine, let workers run the Python that runs here, unless another is configured.
 
     Spark's own choice is the `python3` of the PATH, which need not have the packages that are here.
     """
@@ -73,7 +73,7 @@ def use_this_python(spark: SparkSession) -> None:
 
 
 def cores(spark: SparkSession) -> int | None:
-    """How many cores Spark uses of this machine; ``None`` if it runs on others, or remotely."""
+    """Number of cores that Spark uses here; ``None`` if it runs on other machines, or remotely."""
     context = _context(spark)
     if context is None or not str(context.master).startswith("local"):
         return None

@@ -1,8 +1,8 @@
-"""What goes to Spark's workers, and how it finds ringview there.
+"""The code sent to Spark's workers, and its search for ringview there.
 
 Invariant: this module is pickled by value, so a worker that cannot import ringview still runs it:
-it looks where the driver has ringview (the same machine, or a shared folder), else it says what
-to do. Cost: one pickle on the driver, one import a worker.
+it looks where the driver has ringview (the same machine, or a shared folder), else it raises an
+error that says what to do. Cost: one pickle on the driver, one import a worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Shipped:
         # Named here alone: what methods name globally, a worker imports before it runs any.
         import ringview
 
-        # Bytes, so that nothing is imported before the worker knows from where.
+        # Bytes, so that nothing is imported before the worker has the path.
         self._step = pickle.dumps(step)
         self._home = str(Path(ringview.__file__).parents[1])
 

@@ -29,7 +29,7 @@ Steps = Sequence[Wanted | RowStage]
 
 @dataclass(frozen=True)
 class Single:
-    """A view as one engine is asked for it, with its query and its columns."""
+    """A view as a definition for one engine, with its query and its columns."""
 
     name: str
     definition: Definition
@@ -46,7 +46,7 @@ class Read:
 
 
 def read_by(steps: Steps, schemas: Mapping[str, pa.Schema]) -> Read:
-    """What steps read of tables of these columns."""
+    """Tables, columns and readings of steps over tables of these columns."""
     used: dict[str, set[str]] = {}
     readings: dict[Reading, None] = {}
     for table, columns, reading in (each for step in steps for each in _reads(step)):
@@ -101,7 +101,7 @@ def in_one_cell(
 
 
 def _reads(step: Wanted | RowStage) -> Iterator[tuple[str, Sequence[str], Reading]]:
-    """What a step reads: a table, its columns, and the rows that it takes."""
+    """Inputs of a step: a table, its columns, and the rows that it takes."""
     if isinstance(step, RowStage):
         for alias, table, condition in step.readings:
             yield table, step.inputs[table].names, Reading(table, alias, condition, ())

@@ -1,9 +1,9 @@
-"""Values that are too frequent for one share, and what is done about them.
+"""Values that are too frequent for one share, and their treatment.
 
-A value that more than half of what a share should hold has is heavy. Where results are added up
+A value is heavy if its rows are more than half of the fair rows of a share. If results are added up
 anyway, or could be, the rows of the relation that has most of them are spread over all shares, and
-those of the others with these values are copied to all; a group whose rows must be together, for it
-is compared or its view cannot be added up, stays whole, and is told of.
+those of the others with these values are copied to all. A group whose rows must be together, for it
+is compared or its view cannot be added up, stays whole, and the plan reports it.
 
 Invariant: two rows that join still meet in exactly one cell (see `grid`). Cost: a sample of the
 columns that route large tables, one job each.

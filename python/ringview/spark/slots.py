@@ -1,9 +1,9 @@
 """Rows of several relations in one table of typed slots.
 
-Spark moves one table at a time, so the relations travel in one: a row says whose it
-is (``atom``), where it goes (``partition``) and, if some relation counts its rows,
-how often it is there (``multiplicity``); its columns lie in slots that relations
-share by type, as many of a type as the relation with most columns of it needs.
+Spark moves one table at a time, so the relations travel in one. A row names its relation
+(``atom``), its target (``partition``) and, if some relation counts its rows, its multiplicity
+(``multiplicity``). Its columns are in slots that relations share by type, as many of a type as the
+relation with most columns of it needs.
 
 Invariant: a slot has one type, and an atom uses a slot for at most one column.
 Cost: reading back slices a batch where the atom changes; rows are copied only where that is often.
@@ -24,7 +24,7 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Layout:
-    """Which slot holds which column: ``places[atom][i]`` is the slot of its i-th column.
+    """Slots of columns: ``places[atom][i]`` is the slot of the i-th column of an atom.
 
     Rows say how often they are there if they are ``counted``, else each is there once.
     """
@@ -120,7 +120,7 @@ def _from_rows(rows: list[Sequence[object]], schema: pa.Schema) -> pa.RecordBatc
 
 
 def _by_relation(batch: pa.RecordBatch, relations: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Slices where relations come in runs; where they alternate, what is filtered."""
+    """Slices where relations are in runs; filtered rows where they alternate."""
     runs = pc.run_end_encode(batch.column(ATOM))
     atoms = runs.values
     if len(atoms) > _RUNS * relations + 1:

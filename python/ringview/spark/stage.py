@@ -1,7 +1,7 @@
-"""One shuffle: which rows go where, and which views are found in the cells.
+"""One shuffle: the targets of its rows, and the views that are found in the cells.
 
-Invariant: what a stage holds is plain data, made without Spark and without rows; only what it gives
-to workers has the rows of small tables in it. Cost: O(length of the queries).
+Invariant: a stage holds plain data, made without Spark and without rows; only the step that it
+gives to workers has the rows of small tables in it. Cost: O(length of the queries).
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Wanted:
 
     @property
     def keys(self) -> list[str]:
-        """The columns of its parts that tell groups: all but the payload."""
+        """The columns of its parts that identify groups: all but the payload."""
         return [] if self.partial is None else self.partial.names[:-1]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What happens in one shuffle.
+    """The plan of one shuffle.
 
-    Results come one a row, or in the slots of ``output`` if there are several. Where one cell was
-    asked for, rows are ``gathered``: one task reads them where they lie, and nothing is shuffled.
+    A single result is returned in its own columns, several in the slots of ``output``. With one
+    cell, rows are ``gathered``: one task reads them where they are, and nothing is shuffled.
     """
 
     wanted: tuple[Wanted, ...]
@@ -111,7 +111,7 @@ class Stage:
         return [each for each in self.relations if each.name in below]
 
     def sending(self, small: Collection[str]) -> Stage:
-        """The same where small tables come with the plan, if all cells need all of them."""
+        """The same with small tables as part of the plan, if all cells need all of them."""
         distributions = [relation.distribution for relation in self.relations]
         sends = frozenset(
             table
@@ -123,7 +123,7 @@ class Stage:
         return replace(self, sends=sends, layout=layout_of(self.relations, sends))
 
     def sent(self, rows: Mapping[str, bytes]) -> Stage:
-        """The same with the rows of the tables that come with the plan."""
+        """The same with the rows of the tables that are part of the plan."""
         relations = tuple(
             replace(relation, sent=rows[relation.table]) if relation.table in rows else relation
             for relation in self.relations
@@ -132,11 +132,11 @@ class Stage:
 
     @property
     def partition(self) -> Shipped:
-        """What runs in each cell."""
+        """The step that runs in each cell."""
         return Shipped(Partition(self.relations, self.results, self.layout, self.output, self.now))
 
     def merge(self, number: int) -> Shipped | None:
-        """What adds up the parts of a result; nothing if its groups are whole."""
+        """The step that adds up the parts of a result; None if its groups are whole."""
         wanted = self.wanted[number]
         if wanted.partial is None:
             return None
@@ -202,7 +202,7 @@ def stage_of(
 
 
 def layout_of(relations: Sequence[Relation], sends: Collection[str]) -> Layout:
-    """The slots of what moves, which rows of tables that come with the plan do not."""
+    """The slots of the rows that move; rows of tables in the plan do not."""
     moved = [None if relation.table in sends else relation for relation in relations]
     return Layout.of(
         [pa.schema([]) if relation is None else relation.schema for relation in moved],
@@ -239,7 +239,7 @@ def _partners(
     atoms: Sequence[Query],
     names: Mapping[str, str],
 ) -> Iterator[Partner]:
-    """What an atom joins with, where a filter lets some of its rows through."""
+    """Tables that an atom joins with, where a filter lets some of their rows through."""
     for join in joins:
         for column in [name for atom, name in join if atom == number]:
             for other, key in join:

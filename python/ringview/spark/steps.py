@@ -24,10 +24,10 @@ def run(
     kept: list[DataFrame] | None = None,
     shared: Collection[str] = (),
 ) -> dict[str, DataFrame]:
-    """What a stage finds over DataFrames, by names.
+    """Results of a stage over DataFrames, by names.
 
-    What several results share persists, and so does what several stages read, the names of which
-    are ``shared``, if there is a list for it, ``kept``.
+    Frames that several results share persist, and so do those that several stages read, the names
+    of which are ``shared``, if there is a list for it, ``kept``.
     """
     if isinstance(stage, RowStage):
         found = rows.run(stage, tables)

@@ -66,7 +66,7 @@ def to_spark(kind: pa.DataType) -> st.DataType:
     for spark, arrow in _SAME:
         if arrow == kind:
             return spark()
-    # What COFACTOR shows, and the bytes of partial results.
+    # Values of COFACTOR, and the bytes of partial results.
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return st.BinaryType()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):

@@ -1,9 +1,10 @@
 """The variables of a query: columns that are equal in every row that counts.
 
-A query may hold others in its condition, so a column is told by a path (which query, within which),
-an atom and a name. Within one query joins make columns equal. Between a query and the one around it
-only an equality that stands alone or under AND in the condition of the inner one does, and one way:
-the inner rows that differ add nothing for this outer row, but the outer row is there all the same.
+A query may hold others in its condition, so a column is identified by a path (which query, within
+which), an atom and a name. Within one query joins make columns equal. Between a query and the one
+around it only an equality does that is the condition of the inner one, or a term of its AND, and
+one way: the inner rows that differ add nothing for this outer row, but the outer row is there all
+the same.
 
 Invariant: columns of one variable have types that hash alike. Cost: O(length of the query).
 """
@@ -121,7 +122,7 @@ class Variables:
                 self._linked.setdefault(self._find(inner), set()).add(self._find(outer))
 
     def all(self) -> list[Variable]:
-        """The variables by which rows of the outermost query may be told apart."""
+        """The variables by which rows of the outermost query may be distributed."""
         (_, outermost), *_ = self._queries.items()
         for column in outermost["group_by"]:
             self._find(((), column["atom"], column["column"]))
@@ -136,7 +137,7 @@ class Variables:
         ]
 
     def of(self, atom: int, column: str) -> Variable | None:
-        """The variable of a column of the outermost query, if rows can be told apart by it."""
+        """The variable of a column of the outermost query, if rows can be distributed by it."""
         self._find(((), atom, column))
         return next((each for each in self.all() if self._has(each, atom, column)), None)
 
@@ -188,7 +189,7 @@ class Variables:
 
 
 def _equalities(condition: str | None, path: Path) -> Iterator[tuple[Column, Column]]:
-    """What a condition says to be equal: alone, or under AND."""
+    """Equalities of a condition: alone, or under AND."""
     for pair in [] if condition is None else _native.equalities(condition):
         left, right = ((path[: len(path) - depth], atom, name) for depth, atom, name in pair)
         yield left, right

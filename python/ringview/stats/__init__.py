@@ -1,7 +1,7 @@
 """Statistics of views: cofactors with what follows from them, and estimates from samples.
 
 Invariant: a statistic is computed from what a view holds, never from the rows below it.
-Cost: each file states its own. Needs NumPy, which comes with the extra `ml`.
+Cost: each file states its own. Needs NumPy, which the extra `ml` installs.
 """
 
 try:

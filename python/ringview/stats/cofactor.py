@@ -2,8 +2,8 @@
 
 Invariant: `count`, `sums` and `matrix` are those of one bag of rows, so any statistic of second
 order follows from them and never from the rows (F-IVM, section 7.2). They are kept as those of the
-distances of each column from an origin near its mean, which have the digits that tell how it
-varies: statistics are of these, and `sums` and `matrix` add the origin again.
+distances of each column from an origin near its mean, which have the digits of its variation:
+statistics are of these, and `sums` and `matrix` add the origin again.
 Cost: m(m + 1)/2 doubles for m numeric columns; categorical columns add a count and m sums for each
 category, and a count for each pair of categories. Every operation is O(size of its result).
 """
@@ -57,15 +57,15 @@ class Cofactor:
         pair_counts: How many rows each pair of categories of two columns has, (k, l) a pair.
         origin: What the numeric columns are counted from, (m,); zero if None. With an origin,
             `sums`, `matrix` and `category_sums` are given as those of the distances from it.
-        reach: How far each origin has moved while sums were rounded, (m,); zero if None. What
-            varies less than the rounding of that is taken to be constant.
+        reach: Distance that each origin has moved while sums were rounded, (m,); zero if None. A
+            column that varies less than the rounding of that is taken to be constant.
 
     The attributes are called as the arguments, and `sums`, `matrix` and `category_sums` are those
     of the columns as they are; `shifted_sums`, `shifted_matrix` and `shifted_category_sums` are
     those of their distances from `origin`.
 
     Raises:
-        InvalidValueError: A shape that does not fit the names, or a name that comes twice.
+        InvalidValueError: A shape that does not fit the names, or a name that is given twice.
 
     >>> import numpy as np
     >>> rows = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]])
@@ -266,7 +266,7 @@ class Cofactor:
 
         Raises:
             TooFewRowsError: There are not more than `ddof` rows.
-            ArithmeticOverflowError: A sum went to infinity.
+            ArithmeticOverflowError: A sum is infinite.
         """
         self._need_rows(ddof + 1, "a covariance")
         return self.scatter() / (self.count - ddof)
@@ -276,7 +276,7 @@ class Cofactor:
 
         Raises:
             TooFewRowsError: There are fewer than two rows.
-            ArithmeticOverflowError: A sum went to infinity.
+            ArithmeticOverflowError: A sum is infinite.
         """
         self._need_rows(2, "a correlation")
         scatter = self.scatter()
@@ -289,7 +289,7 @@ class Cofactor:
     def scatter(self) -> Array:
         """Sums of products of the distances from the means: `matrix` minus `sums` squared / count.
 
-        What is left of a constant column is rounding: its row and column are set to zero.
+        The rest of a constant column is rounding: its row and column are set to zero.
         """
         self.check_finite()
         sums = self.shifted_sums
@@ -329,7 +329,7 @@ class Cofactor:
         )
 
     def pairs(self, a: str, b: str) -> Array:
-        """How many rows each category of `a` has with each of `b`.
+        """Number of rows of each category of `a` with each of `b`.
 
         Raises:
             UnknownColumnError: The view does not count this pair.
@@ -347,7 +347,7 @@ class Cofactor:
         Raises:
             TypeMismatchError: A single string, where a list of names is meant.
             UnknownColumnError: There is no such column.
-            InvalidValueError: A name comes twice.
+            InvalidValueError: A name is given twice.
         """
         if isinstance(names, str):
             raise TypeMismatchError(f"a list of columns is wanted; write [{names!r}]")
@@ -364,7 +364,7 @@ class Cofactor:
         return found
 
     def check_finite(self) -> None:
-        """Refuse sums that went to infinity.
+        """Refuse infinite sums.
 
         Raises:
             ArithmeticOverflowError: With the name of the column.

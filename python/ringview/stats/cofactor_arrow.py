@@ -1,8 +1,7 @@
-"""What a column of COFACTOR holds, from Arrow to NumPy.
+"""Values of a column of COFACTOR, from Arrow to NumPy.
 
-Invariant: categories come in the order in which the view lists them, which is theirs; a pair that
-no row has counts 0. Cost: O(m^2 + categories * m + k * l) for m numbers, and each two features of k
-and l categories.
+Invariant: categories keep the view's order of them; a pair that no row has counts 0. Cost: O(m^2 +
+categories * m + k * l) for m numbers, and each two features of k and l categories.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _upper_triangle(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def is_cofactor(field: pa.Field) -> bool:
-    """Whether a column of a view comes from COFACTOR."""
+    """Whether COFACTOR computed a column of a view."""
     return bool(field.metadata) and _NAMES in field.metadata
 
 
@@ -101,7 +100,7 @@ def names_of(field: pa.Field) -> list[str]:
 def groups(table: pa.Table) -> list[str]:
     """The columns by which the rows of a view with a COFACTOR are grouped.
 
-    Where the metadata does not say, in tables from elsewhere, all but the cofactor.
+    If the metadata does not say, in tables of other origin, all but the cofactor.
     """
     (field,) = (field for field in table.schema if is_cofactor(field))
     others = [name for name in table.column_names if name != field.name]

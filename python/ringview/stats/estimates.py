@@ -1,8 +1,8 @@
 """From rows of a sample to a value of the whole join, and how far it may be off.
 
 Invariant: where the sample is all of the join an interval is the value itself; else it holds the
-true value with about the confidence that was asked for, also where few rows have the value
-(`intervals`). Cost: O(rows) for each estimate, and a sort for quantiles.
+true value with about the requested confidence, also where few rows have the value (`intervals`).
+Cost: O(rows) for each estimate, and a sort for quantiles.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ What = Literal["count", "sum", "avg", "quantile"]
 
 
 class Estimate(NamedTuple):
-    """What a sample says of the whole join: a value, and an interval that holds the true one.
+    """Estimate of a value of the whole join, and an interval that holds the true one.
 
-    Where the sample is the whole join, all three are the true value.
+    If the sample is the whole join, all three are the true value.
     """
 
     value: float
@@ -36,12 +36,12 @@ class Estimate(NamedTuple):
 
 
 class Estimator(NamedTuple):
-    """How far a sample may be off: rows held, rows of the join, deviations that are allowed for."""
+    """Estimator of a sample: rows held, rows of the join, deviations of the interval's ends."""
 
     held: int
     size: float
     z: float
-    # How far the number of rows may be off, as a part of it; and bounds of it.
+    # Relative error of the number of rows; and bounds of it.
     off: float
     low: float
     high: float
@@ -50,7 +50,7 @@ class Estimator(NamedTuple):
     def of(cls, held: int, size: tuple[int, int, float], z: float) -> Estimator:
         """From what is known of the number of rows.
 
-        Where bounds are all that is certain, the largest of as many uniform keys as are held tells.
+        If only bounds are certain, the largest of the uniform keys held gives the estimate.
         """
         least, most, w = size
         if least == most:
@@ -63,11 +63,11 @@ class Estimator(NamedTuple):
         return cls(held, found, z, off, max(low, least), min(high, most))
 
     def all_rows(self) -> Estimate:
-        """How many rows there are."""
+        """The number of rows."""
         return Estimate(self.size, self.low, self.high)
 
     def _scaled(self, one: Estimate) -> Estimate:
-        """What is true of a row on average, of all rows: both may be off, by themselves."""
+        """A mean of a row times the number of rows: both have errors, which are independent."""
         value = one.value * self.size
         more = self.z * self.off * value
         low, high = (
@@ -92,7 +92,7 @@ class Estimator(NamedTuple):
                 f"the sample has no values to estimate {what} from; it has {self.held} rows"
             )
         if what == "sum":
-            # What is no part of it counts as 0.
+            # Rows outside count as 0.
             if within is not None:
                 within = min(within[0], 0.0), max(within[1], 0.0)
             return self._scaled(self._mean(np.where(known, values, 0.0), within))
@@ -102,7 +102,7 @@ class Estimator(NamedTuple):
 
     @property
     def _rest(self) -> float:
-        """How much of the variance is left, as the sample is a part of a finite whole."""
+        """Share of the variance that is left, as the sample is a part of a finite whole."""
         return (self.size - self.held) / (self.size - 1) if self.size > 1 else 0.0
 
     @property
@@ -148,7 +148,7 @@ class Estimator(NamedTuple):
     def _quantile(self, values: NDArray[np.float64], q: float, within: Range | None) -> Estimate:
         """Between the order statistics that the true one has its place between.
 
-        Where that place may be beyond all that were drawn, so may the value.
+        If that place may be beyond all that were drawn, so may the value.
         """
         value = float(np.quantile(values, q))
         if not self._rest:

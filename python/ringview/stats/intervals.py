@@ -1,7 +1,7 @@
-"""Intervals for what few rows of a sample tell of: shares and means near an end, small samples.
+"""Intervals for estimates from few rows: shares and means near an end, small samples.
 
-The normal approximation takes the spread of the rows that were drawn for that of all rows. Where
-few of them have a value, or none, it is far too narrow. Instead:
+The normal approximation takes the spread of the rows that were drawn for that of all rows. If few
+of them have a value, or none, it is far too narrow. Instead:
 
 - for a share, the bounds of Clopper and Pearson: the shares at which what was seen is just as rare
   as the confidence allows;
@@ -98,7 +98,7 @@ def mean(values: NDArray[np.float64], tail: float, within: Range | None) -> Rang
         room_below = below[-1] if len(below) else one
     else:
         room_above, room_below = max(within[1] - usual, 0.0), max(usual - within[0], 0.0)
-    # Where both sides may be off, each has half of the chance.
+    # If both sides may be off, each has half of the chance.
     low, high = shares(held, tail / 2 if room_above and room_below else tail)
     up, down = (
         (_least(part, low), _greatest(part, high, room))
@@ -119,7 +119,7 @@ def _greatest(parts: NDArray[np.float64], high: NDArray[np.float64], room: float
 
 @lru_cache(maxsize=256)
 def student(freedom: int, tail: float) -> float:
-    """How many deviations a mean of few values may be off: the quantile of Student's law.
+    """Deviations that a mean of few values may be off: the quantile of Student's law.
 
     >>> [round(student(freedom, 0.025), 3) for freedom in (1, 2, 5, 30)]
     [12.706, 4.303, 2.571, 2.042]

@@ -75,9 +75,9 @@ class RpaiTree(_Index):
     keeps them apart. An entry leaves when its payload becomes 0.
 
     Numbers are ints of 128 bits, exact, or floats (`keys="float"`, `payloads="float"`), which add
-    as sums of three doubles, exact where their binary digits span 148 places at most: there, what
-    came and left leaves nothing behind. Such keys are told apart by all their digits, and shown as
-    the nearest double. Decimals: give units.
+    as sums of three doubles, exact where their binary digits span 148 places at most: there, a
+    number that was added and subtracted leaves nothing behind. Such keys are compared by all their
+    digits, and shown as the nearest double. Decimals: give units.
 
     >>> import ringview as rv
     >>> tree = rv.RpaiTree([(10, 1), (20, 2), (30, 4)])

@@ -161,7 +161,7 @@ class MatrixChain(Sequence[Array]):
             raise
 
     def refresh(self) -> None:
-        """Compute every view anew from the matrices: the rounding of earlier changes goes.
+        """Recompute every view from the matrices, without the rounding of earlier changes.
 
         One product of matrices for each inner view, and room for both states of them meanwhile.
 
@@ -237,7 +237,7 @@ class MatrixChain(Sequence[Array]):
         return _array(self._native.matrix(at), copy=True)
 
     def __len__(self) -> int:
-        """How many matrices."""
+        """The number of matrices."""
         return len(self._native)
 
     def __iter__(self) -> Iterator[Array]:

@@ -2,9 +2,9 @@
 
 Invariant: after each call the reservoir holds k of the items so far that pass the predicate, every
 set of k with equal chances, or all of them if they are fewer; a call that raises has changed
-nothing. How a stream is cut into calls makes no difference. Cost: until k have passed, each item is
-looked at; after that k ln(r / k) by the time that r have passed, if most pass. What is passed over
-costs its iteration, and nothing in sequences and Arrow data.
+nothing. The division of a stream into calls makes no difference. Cost: until k have passed, each
+item is looked at; after that k ln(r / k) by the time that r have passed, if most pass. A skipped
+item costs its iteration, and nothing in sequences and Arrow data.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Reservoir(Generic[T]):
         """An empty reservoir.
 
         Args:
-            k: How many items to hold, 1 to 2^53. Room is taken as they come.
+            k: How many items to hold, 1 to 2^53. Memory is taken as they are added.
             predicate: Which items count; all by default. It gets rows of Arrow data as dicts, and
-                is asked only of items that would come in, so it must depend on the item alone.
+                is called only for items that would be admitted, so it must depend on the item
+                alone.
             seed: Of the random numbers, 0 to 2^64 - 1.
 
         Raises:
@@ -198,12 +199,12 @@ class Reservoir(Generic[T]):
 
     @property
     def k(self) -> int:
-        """How many items it holds once so many have passed."""
+        """The number of items that it holds once as many have passed."""
         return self._k
 
     @property
     def seen(self) -> int:
-        """How many items came, whether they passed the predicate or not."""
+        """The number of items given, whether they passed the predicate or not."""
         return self._seen
 
     def to_arrow(self) -> pa.Table:
@@ -225,7 +226,7 @@ class Reservoir(Generic[T]):
         return iter(list(self._store.items) if self._store is not None else [])
 
     def __len__(self) -> int:
-        """How many items are held. O(1)."""
+        """The number of items held. O(1)."""
         return 0 if self._store is None else len(self._store)
 
     def __repr__(self) -> str:
@@ -261,7 +262,7 @@ class _Items(Generic[T]):
 
 
 class _Rows:
-    """Rows by place: tables of rows that came, where in them each place's row is.
+    """Rows by place: tables of rows that were put, and for each place its row in them.
 
     Rows that left stay until they are more than those that are held: O(1) amortised a row.
     """

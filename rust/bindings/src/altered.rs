@@ -1,4 +1,4 @@
-//! What an ALTER TABLE changes, and the defaults of a table.
+//! Plans of ALTER TABLE, and the defaults of a table.
 //!
 //! Invariant: names are found without case; a name that is taken is refused with its place. Cost: O(columns).
 
@@ -12,7 +12,7 @@ use ringview_sql::{Alter, AlterColumns, CreateTable, Name, Select};
 use crate::planned::{Reader, empty_database, names_of};
 
 impl Reader<'_> {
-    /// What an ALTER TABLE does: to which table, what, and what its rows have in a column that comes; none where there is
+    /// Plan of an ALTER TABLE: the table, the change, and the values of an added column in its rows; None if there is
     /// nothing to do.
     pub(crate) fn alter(
         &mut self,

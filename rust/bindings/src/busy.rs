@@ -23,15 +23,15 @@ use crate::ending::{detach, has_begun};
 use crate::errors::named;
 use crate::incoming::hears;
 
-/// How often this process is a fork of the one that loaded the module.
+/// Number of forks between the process that loaded the module and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// Time between two looks whether Ctrl-C came.
+/// Time between two checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
 thread_local! {
     static HERE: u8 = const { 0 };
-    /// How many functions of the user this thread is in.
+    /// Number of functions of the user that this thread is in.
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn called<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// A lock that was taken while the interpreter was let go.
+/// A lock that was taken while the interpreter was released.
 struct SameThread<T>(T);
 
-// SAFETY: it is handed from a closure to its caller in one thread: `detach` asks for it where nothing is sent anywhere.
+// SAFETY: it is passed from a closure to its caller in one thread: `detach` requires `Send` though nothing is sent.
 unsafe impl<T> Send for SameThread<T> {}
 
 /// A number that no other living thread has.
@@ -80,7 +80,7 @@ pub(crate) struct Busy<T> {
     value: Mutex<ManuallyDrop<T>>,
     /// Held by the thread that gets the value next, while it waits for it.
     turn: Mutex<()>,
-    /// What it is called in messages.
+    /// Its name in messages.
     name: &'static str,
     /// The thread whose call is running; 0 if none is.
     holder: AtomicUsize,
@@ -88,7 +88,8 @@ pub(crate) struct Busy<T> {
     broken: AtomicBool,
     /// The `FORKS` of the process that used it last.
     process: AtomicU32,
-    /// Where the main thread waits, and what wakes it; whoever finds it taken looks again later.
+    /// Lock of the main thread's wait, and its signal; a thread that finds it taken looks again
+    /// later.
     bench: Mutex<()>,
     bell: Condvar,
 }
@@ -106,11 +107,11 @@ pub(crate) struct Guard<'a, T> {
     guard: MutexGuard<'a, ManuallyDrop<T>>,
     holder: &'a AtomicUsize,
     broken: &'a AtomicBool,
-    /// Whether the call asked to change the value.
+    /// Whether the call has taken the value to change it.
     changes: bool,
 }
 
-/// Wakes the main thread when the guard before it is gone.
+/// Wakes the main thread after the guard before it is dropped.
 #[derive(Debug)]
 struct Ring<'a>(&'a Condvar);
 
@@ -167,9 +168,9 @@ impl<T: Send> Busy<T> {
         }
     }
 
-    /// In a forked process, the first that comes finds out whether the value is whole: as long as
-    /// nobody here has used it, who holds its lock is a thread of the parent. Attached throughout,
-    /// so that no other thread of this process comes between.
+    /// In a forked process, the first call finds out whether the value is whole: as long as nobody
+    /// here has used it, the holder of its lock is a thread of the parent. Attached throughout, so
+    /// that no other thread of this process interferes.
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         let forks = FORKS.load(Ordering::Relaxed);
         if self.process.load(Ordering::Relaxed) == forks {
@@ -242,7 +243,7 @@ impl<T: Send> Busy<T> {
     }
 }
 
-/// What a lock guards, if nobody holds it.
+/// The value of a lock, if nobody holds it.
 fn free<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(guard) => Some(guard),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an array that was handed out never changes. It shares its memory with the chain until
 //! the chain's next change of that matrix, which works on a copy if someone still holds the array.
-//! Cost above the engine's: a copy of what comes in.
+//! Cost above the engine's: a copy of the arrays received.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::str::FromStr;
@@ -259,8 +259,8 @@ impl Dense {
         let dense = slf.get();
         let asked = |flag: c_int| flags & flag == flag;
         let shaped = asked(ffi::PyBUF_ND);
-        // SAFETY: `view` is the caller's buffer. What it will point to lives in the frozen object that
-        // `obj` keeps alive, and is not written while that shares it.
+        // SAFETY: `view` is the caller's buffer. It will point to values in the frozen object that `obj` keeps alive,
+        // and these are not written while that shares them.
         unsafe {
             (*view).buf = dense.part.values().as_ptr().cast_mut().cast::<c_void>();
             (*view).len = size_of_val(dense.part.values()) as isize;

@@ -1,6 +1,6 @@
-//! What a call of `apply` asks for: from Python's tuples to changes of the engine.
+//! Arguments of a call of `apply`: from Python's tuples to changes of the engine.
 //!
-//! Invariant: whatever Python hands in is read once, and its rows with it; the changes borrow them.
+//! Invariant: all that Python passes is read once, and its rows with it; the changes borrow them.
 //! Cost: microseconds a change, nothing a row.
 
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub(crate) fn read<'py>(
     ops.iter().map(|op| PyChange::read(op, rows)).collect()
 }
 
-/// What the sign of a change says.
+/// Direction of a change, from its sign.
 fn direction(sign: &Bound<'_, PyAny>) -> PyResult<Direction> {
     match sign.extract()? {
         1_i64 => Ok(Direction::Insert),

@@ -29,10 +29,11 @@ enum Epsilon {
     Of(BTreeMap<String, f64>),
 }
 
-/// A text and what is said beside it, as a dict. `order` is a variable order, `only_joins` tells rows without a partner by
-/// conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are
-/// the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text, `refresh` is how
-/// much a change may compute anew: "incremental" none, "part" the partitions that it touches, "full" all rows;
+/// A text and its options, as a dict. `order` is a variable order, `only_joins` marks rows without a partner by
+/// conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries,
+/// `parameters` are the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the
+/// text, `refresh` limits the rows that a change may recompute: "incremental" none, "part" the partitions that it
+/// touches, "full" all rows;
 /// `errors_as_null` makes casts and calls that fail NULL.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]

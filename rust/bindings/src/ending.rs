@@ -1,11 +1,11 @@
 //! The end of the interpreter, for which it does not wait until daemon threads are done.
 //!
-//! A thread that takes the interpreter once that ends is ended in the middle: of this extension, with guards on its stack
-//! that would take the interpreter again, or of a library behind it whose destructors would, which aborts the process.
-//! Invariant: the end waits until no thread runs Python within a call of this extension, or is about to go back there.
-//! From then on a thread that returns from a call rests until the process is gone, and holds what its call held. Other
-//! threads that have made calls get a moment to come here and rest. All calls let the interpreter go and take it through
-//! this file. Cost: two atomic additions a call.
+//! A thread that takes the interpreter once that ends is ended in the middle: of this extension, with guards on its
+//! stack that would take the interpreter again, or of a library behind it whose destructors would, which aborts the
+//! process. Invariant: the end waits until no thread runs Python within a call of this extension, or is about to return
+//! there. From then on a thread that returns from a call rests until the process ends, and holds what its call held.
+//! Other threads that have made calls get a moment to reach this code and rest. All calls release the interpreter and
+//! take it through this file. Cost: two atomic additions a call.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ static LAST: OnceLock<ThreadId> = OnceLock::new();
 
 /// The end waits so long for busy threads.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// It waits so long for threads to come here that need not.
+/// Its wait for threads that may rest here but need not.
 const MOMENT: Duration = Duration::from_millis(100);
 
 thread_local! {
@@ -135,7 +135,7 @@ fn is_last() -> bool {
     LAST.get() == Some(&thread::current().id())
 }
 
-/// Lets the interpreter go while something runs.
+/// Releases the interpreter while something runs.
 pub(crate) fn detach<T: Send>(py: Python<'_>, run: impl Send + FnOnce() -> T) -> T {
     struct Returns<'b>(&'b mut Option<Busy>);
 
@@ -153,7 +153,7 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, run: impl Send + FnOnce() -> T) ->
     })
 }
 
-/// Takes the interpreter on a thread that let it go, or never had it.
+/// Takes the interpreter on a thread that released it, or never had it.
 pub(crate) fn attach<T>(run: impl FnOnce(Python<'_>) -> T) -> T {
     let _busy = Busy::returning();
     Python::attach(run)

@@ -62,7 +62,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     made
 }
 
-/// What is said where a known name looks like the one that is not.
+/// Text that suggests a known name which looks like the unknown one.
 fn did_you_mean(py: Python<'_>, name: &str, known: &[String]) -> String {
     let module = py.import("ringview.errors");
     let said = module.and_then(|m| {

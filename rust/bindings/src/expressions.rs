@@ -61,7 +61,7 @@ pub(crate) fn equalities(py: Python<'_>, text: &str) -> PyResult<Vec<(Column, Co
     Ok(pairs.collect())
 }
 
-/// What Spark can tell of a filter over columns of a schema, as its SQL: no more than the filter says.
+/// The part of a filter over columns of a schema that Spark can evaluate, as its SQL: it is implied by the filter.
 ///
 /// >>> import pyarrow as pa
 /// >>> from ringview._native import spark_filter

@@ -67,7 +67,7 @@ impl OfPython {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         match self.function.try_lock() {
             Ok(function) => visit.call(&*function),
-            // Whoever has it keeps it.
+            // The thread that holds it keeps it.
             Err(_) => Ok(()),
         }
     }
@@ -159,7 +159,7 @@ impl Declared {
     }
 }
 
-/// What a function is declared to take and return, from Python's words and schemas.
+/// Declared types of the arguments and values of a function, from Python's words and schemas.
 pub(crate) fn signature(
     name: &str,
     (kind, special): (&str, bool),
@@ -215,16 +215,17 @@ pub(crate) fn signature_text(of: &Signature) -> String {
 pub(crate) struct Given {
     /// Given what a signature says, a `ringview.Function`, or None.
     find: Option<Py<PyAny>>,
-    /// Those that were asked for; without what declared them where they are not given.
+    /// Those that views called for; without the declared function where none is given.
     found: Mutex<Vec<Found>>,
     /// The exception of `find`.
     raised: Mutex<Option<PyErr>>,
 }
 
-/// A function that was asked for, and what declared it.
+/// A function that a view calls, and the function of Python that declares it.
 type Found = (Arc<UserFunction>, Option<Arc<OfPython>>);
 
-/// Stands for a function that is not given, until all of the file is read: the views that call it may be gone by then.
+/// Placeholder of a function that is not given, until all of the file is read: a later entry may drop the views that
+/// call it.
 #[derive(Debug)]
 struct NotGiven(Signature);
 
@@ -306,7 +307,7 @@ impl Given {
             .take()
     }
 
-    /// The functions that were asked for: those that are given, and the signatures of the others.
+    /// The functions that views call: those that are given, and the signatures of the others.
     pub(crate) fn done(self) -> (Vec<Declared>, Vec<Signature>) {
         let (mut given, mut missing) = (Vec::new(), Vec::new());
         let found = self.found.into_inner();

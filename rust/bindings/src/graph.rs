@@ -12,7 +12,7 @@ use crate::errors::OrRaise;
 use crate::incoming::{BufferMode, Schemas, rows};
 use crate::watch::Progress;
 
-/// How many triangles a graph has. Its edges are two columns of int64, from where and to where.
+/// Number of triangles of a graph. Its edges are two columns of int64: from, and to.
 #[pyfunction]
 pub(crate) fn count_triangles(
     py: Python<'_>,

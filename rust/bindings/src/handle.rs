@@ -1,7 +1,7 @@
-//! What Python calls a table or view by: its name, or a handle.
+//! Python's reference to a table or view: its name, or a handle.
 //!
-//! A handle is the pair of a name and the number that tells what it is of from all others of that name,
-//! so that nobody reads a new view by the handle of an old one. Cost: as that of a name.
+//! A handle is the pair of a name and the number of its table or view, unique among all of that name, so that nobody
+//! reads a new view by the handle of an old one. Cost: as that of a name.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -10,9 +10,9 @@ use ringview_engine::Database as Engine;
 /// A name, and whose it was when the handle was made.
 #[derive(FromPyObject)]
 pub(crate) enum Handle {
-    /// What had this name when the handle was made.
+    /// The table or view that had this name when the handle was made.
     One(PyBackedStr, u64),
-    /// Whatever has it now.
+    /// The table or view that has it now.
     Name(PyBackedStr),
 }
 

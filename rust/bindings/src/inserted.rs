@@ -1,4 +1,4 @@
-//! Which rows an INSERT adds, and what it does with those whose key is there.
+//! Rows that an INSERT adds, and its treatment of those whose key is there.
 //!
 //! Invariant: as of `planned`. Cost: that of the query of the rows, and a look-up a row where keys may be there.
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is done with the rows of an INSERT, by whether their keys are there, and what they are then.
+    /// Steps of an INSERT for its rows, by whether their keys are there, and the resulting rows.
     fn resolved(
         &mut self,
         of: &Insert,

@@ -9,7 +9,7 @@
 //! | `chain` | the class `MatrixChain` |
 //! | `index/` | the classes `RpaiTree` and `PaiMap` |
 //! | `busy` | one call at a time, without deadlock, in forked processes too |
-//! | `ending` | the interpreter let go and taken back, and its end |
+//! | `ending` | release and taking of the interpreter, and its end |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | rows: Arrow data from any library that speaks its C interface, plain values |
 //! | `change` | what changes are, from Python's values to the engine's |

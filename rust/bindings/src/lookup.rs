@@ -1,7 +1,7 @@
 //! Keys of groups from Python values, and a row of a view as a dict.
 //!
-//! A key or a row is a handful of values, so none of this goes by Arrow: that would take longer than the
-//! look-up. Cost: O(columns).
+//! A key or a row is a handful of values, so none of this uses Arrow: that would take longer than the look-up. Cost:
+//! O(columns).
 
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ pub(crate) struct Names<'py>(Vec<Entry<'py>>);
 type Entry<'py> = (PyBackedStr, Bound<'py, PyAny>, Option<PyBackedStr>);
 
 impl<'py> Names<'py> {
-    /// What a dict has.
+    /// The names and values of a dict.
     pub(crate) fn read(key: &Bound<'py, PyDict>) -> PyResult<Self> {
         let mut all = Vec::with_capacity(key.len());
         for (name, value) in key.iter() {

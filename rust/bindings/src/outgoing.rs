@@ -1,4 +1,4 @@
-//! Schemas and rows handed out by the Arrow C interface, to whichever library asks.
+//! Schemas and rows returned by the Arrow C interface, for any library.
 
 use std::ffi::CStr;
 use std::sync::Arc;

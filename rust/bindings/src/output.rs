@@ -1,7 +1,7 @@
-//! Queries of definitions, and what columns they give, told by the schemas of what it reads: no rows, no database.
+//! Queries of definitions, and the columns of their results, from the schemas that they read: no rows, no database.
 //!
-//! Invariant: a view of the query over such tables shows these columns. A COFACTOR among them, which no
-//! other query reads, is a struct, here without what it holds. Cost: that of binding the query.
+//! Invariant: a view of the query over such tables shows these columns. A COFACTOR among them, which no other query
+//! reads, is a struct, here without its fields. Cost: that of binding the query.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

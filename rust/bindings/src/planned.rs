@@ -1,8 +1,8 @@
-//! Which rows of a table a statement takes away and which it adds.
+//! Rows of a table that a statement deletes and inserts.
 //!
-//! Invariant: it reads the tables as they are, behind the changes of its transaction so far, and changes nothing. An UPDATE
-//! takes away all rows that meet its condition before it adds what they become, so keys may trade places. Cost: that of the
-//! query; where that reads what the transaction changed, that of a copy of those tables.
+//! Invariant: it reads the tables as they are, behind the changes of its transaction so far, and changes nothing. An
+//! UPDATE deletes all rows that meet its condition before it inserts their new values, so keys may trade places. Cost:
+//! that of the query; if it reads tables that the transaction changed, that of a copy of those tables.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ const TIMES: &str = "multiplicity";
 pub(crate) struct Planned {
     pub(crate) table: String,
     pub(crate) steps: Vec<(StepKind, RecordBatch)>,
-    /// How many rows it changes.
+    /// Number of rows that it changes.
     pub(crate) rows: u64,
-    /// What RETURNING shows of them.
+    /// The rows of RETURNING.
     pub(crate) returned: Option<RecordBatch>,
 }
 
-/// How a step changes its rows.
+/// Kind of a step, with its rows.
 #[derive(Debug)]
 pub(crate) enum StepKind {
     Insert,
@@ -38,7 +38,7 @@ pub(crate) enum StepKind {
     Update,
 }
 
-/// What a statement reads.
+/// Reader of the inputs of a statement.
 pub(crate) struct Reader<'a> {
     pub(crate) database: &'a mut Database,
     pub(crate) functions: Vec<Arc<UserFunction>>,
@@ -79,7 +79,7 @@ impl Reader<'_> {
         self.selected(select, false)
     }
 
-    /// The same; rows that are to go are read whatever room there is.
+    /// The same; rows that are to be deleted are read whatever the memory limit.
     fn selected(&mut self, select: &Select, frees: bool) -> Result<RecordBatch> {
         let functions = self.functions.clone();
         let read = select.reads(&names_of(self.database));

@@ -1,5 +1,5 @@
-//! The class `ReservoirState`: which items of a stream a reservoir looks at, and where each goes; and how samples
-//! of parts become one. The items are Python's.
+//! The class `ReservoirState`: choice of the items of a stream that a reservoir looks at, and their places; and merging
+//! of samples of parts. The items are Python's.
 //!
 //! Cost: well under a microsecond a call; the interpreter stays in its hands.
 
@@ -45,7 +45,7 @@ impl ReservoirState {
         ReservoirState { state }
     }
 
-    /// How many items need not be looked at.
+    /// Number of items that need not be looked at.
     fn to_pass(&self) -> u128 {
         self.state().to_pass()
     }
@@ -73,7 +73,7 @@ impl ReservoirState {
         state.stop(real)
     }
 
-    /// Of so many items, all real, those that come in, each with its place, in order.
+    /// Of a number of items, all real, those that are admitted, with their places, in order.
     fn offer(&self, items: u64) -> Vec<(u64, u64)> {
         let mut state = self.state();
         let mut came = Vec::new();
@@ -92,8 +92,8 @@ impl ReservoirState {
     }
 }
 
-/// Which of the rows that were drawn from each part of a join are k of the whole, by their places among those:
-/// `parts` says of each how many rows it has, and how many of them were drawn, k or all.
+/// Chooses k rows of the whole from those drawn from each part of a join, by their places among those: `parts` has of
+/// each the number of its rows, and of those drawn, k or all.
 ///
 /// >>> from ringview._native import merge_samples
 /// >>> [len(places) for places in merge_samples([(2, 2), (10**30, 5)], 5, 7)]

@@ -1,7 +1,7 @@
-//! What RETURNING shows of the rows that a statement changed.
+//! Rows and columns that RETURNING shows of the rows that a statement changed.
 //!
-//! Invariant: the rows as they are when it was done, or as they were where they go, in the order in which they were given.
-//! Cost: nothing a row for columns; that of a query over these rows for what is computed of them.
+//! Invariant: the rows as they are when it was done, or deleted ones as they were, in the order in which they were
+//! given. Cost: nothing a row for columns; that of a query over these rows for computed ones.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::planned::{Reader, broken};
 const PLACE: &str = "place";
 
 impl Reader<'_> {
-    /// What is shown of rows of a table, if anything is.
+    /// Columns of RETURNING over rows of a table, if there is one.
     pub(crate) fn returned(
         &mut self,
         of: Option<&Returning>,

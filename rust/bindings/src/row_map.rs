@@ -1,7 +1,7 @@
 //! The class `RowMap`: a block of projections, filters and unions over Arrow rows, without a database.
 //!
-//! Such a block keeps nothing, so rows may lie anywhere and come in any pieces. Invariant: what is computed of rows is
-//! what the block in a database computes of them. Cost: that of the expressions, a pass of vector kernels each.
+//! Such a block keeps nothing, so rows may be anywhere and in any pieces. Invariant: the result over rows is that of
+//! the block in a database. Cost: that of the expressions, a pass of vector kernels each.
 
 use std::sync::Arc;
 
@@ -89,7 +89,8 @@ impl RowMap {
         })
     }
 
-    /// What rows of an atom compute, with how often each is there in a last column, an int64.
+    /// Rows computed from the rows of an atom, with their multiplicities in a last column, an
+    /// int64.
     ///
     /// `data` has the columns that the atom reads, by their names; `multiplicity` names one more, without which each row
     /// is there once.

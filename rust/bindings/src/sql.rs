@@ -7,7 +7,7 @@ use ringview_sql::Dialect;
 
 use crate::errors::OrRaise;
 
-/// What a text names in FROM, in subqueries too: tables, views, names of WITH; sorted, each once.
+/// Names in FROM of a text, in subqueries too: tables, views, names of WITH; sorted, each once.
 ///
 /// >>> from ringview._native import tables_named
 /// >>> tables_named("SELECT COUNT(*) FROM r JOIN (SELECT a FROM s) q USING (a)")

@@ -48,7 +48,7 @@ impl From<Stated> for Statement {
 
 #[pymethods]
 impl Statement {
-    /// What it does, as a word.
+    /// Its kind, as a word.
     #[getter]
     pub(crate) fn kind(&self) -> &'static str {
         match &self.sql {
@@ -133,7 +133,7 @@ impl Statement {
         }
     }
 
-    /// What else is said: `unique`, `static`, `keep_for`, `or_replace`, `if_not_exists`, `if_exists`.
+    /// Its other options: `unique`, `static`, `keep_for`, `or_replace`, `if_not_exists`, `if_exists`.
     #[getter]
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let options = PyDict::new(py);

@@ -1,13 +1,13 @@
 //! Ctrl-C and progress during long calls, and the interpreter for the others.
 //!
-//! A call that looks small begins with the interpreter in its hands, as letting it go would take longer than
-//! the call; when it turns out not to be, it is let go after all, at the second look.
+//! A call that looks small begins with the interpreter in its hands, as releasing it would take longer than the call;
+//! if it turns out not to be small, it is released after all, at the second look.
 //!
 //! A thread that is not the main one hears no Ctrl-C. It can be given a flag instead (`cancellable`), by which another thread
 //! ends its call: a look hears that, too.
 //!
-//! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows, and when it
-//! is asked again with no row more done: what one row, or one chunk of them, means takes long.
+//! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows, and whenever a poll has no
+//! row more done: one row, or one chunk of them, takes long then.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -41,7 +41,7 @@ pub(crate) fn cancellable<T>(flag: &Arc<AtomicBool>, run: impl FnOnce() -> T) ->
     run()
 }
 
-/// Raises KeyboardInterrupt if Ctrl-C came, or the flag of this thread was raised.
+/// Raises KeyboardInterrupt if Ctrl-C was pressed, or the flag of this thread was raised.
 pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
     let raised = FLAG.with_borrow(|flag| {
         flag.as_ref()
@@ -60,18 +60,18 @@ pub(crate) struct Progress {
     /// Rows of the whole call, if known.
     total: u64,
     seen: u64,
-    /// Rows done when it was last asked.
+    /// Rows done at the last poll.
     asked: u64,
     raised: Option<PyErr>,
     /// Whether the call began with the interpreter in its hands.
     attached: bool,
     looks: u32,
-    /// The state of this thread while the interpreter is let go.
+    /// The state of this thread while the interpreter is released.
     away: Option<NonNull<ffi::PyThreadState>>,
 }
 
-// SAFETY: the state of a thread is handed over for the time of a call that runs in that same thread:
-// `Python::detach` asks for it where nothing is sent anywhere.
+// SAFETY: the state of a thread is passed for the time of a call that runs in that same thread: `Python::detach`
+// requires `Send` though nothing is sent.
 unsafe impl Send for Progress {}
 
 impl Progress {
@@ -88,12 +88,12 @@ impl Progress {
         }
     }
 
-    /// Whether somebody is told.
+    /// Whether there is a callback of progress.
     pub(crate) fn is_followed(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// Runs a call that is likely to be small without letting the interpreter go beforehand.
+    /// Runs a call that is likely to be small without releasing the interpreter beforehand.
     pub(crate) fn attached<T>(
         &mut self,
         _py: Python<'_>,
@@ -106,10 +106,10 @@ impl Progress {
         done
     }
 
-    /// Lets the interpreter go until `come_back`.
+    /// Releases the interpreter until `come_back`.
     fn leave(&mut self) {
-        // SAFETY: this thread holds the interpreter, as `attached` is told by who does, and nothing
-        // of Python is touched before `come_back` but by `look`, which comes back first.
+        // SAFETY: this thread holds the interpreter, as `attached` has a token of it, and nothing
+        // of Python is touched before `come_back` but by `look`, which calls that first.
         self.away = NonNull::new(unsafe { ffi::PyEval_SaveThread() });
     }
 
@@ -162,7 +162,7 @@ impl Progress {
         })
     }
 
-    /// What a watched call comes to: what stopped it goes before the engine's own words for it.
+    /// Result of a watched call: the exception that stopped it precedes the engine's own error.
     pub(crate) fn finish<T>(
         mut self,
         py: Python<'_>,

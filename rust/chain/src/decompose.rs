@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::matrix::{Matrix, MatrixFactor};
 use ringview_core::Result;
 
-/// How far a product of two doubles may be from one that was rounded elsewhere, relatively.
+/// Relative difference that a product of two doubles may have from one that was rounded elsewhere.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// A delta as factors; `None` if it is 0 everywhere.

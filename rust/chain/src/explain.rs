@@ -33,8 +33,8 @@ impl MatrixChain {
         (0..=count).map(|at| (variable(at), kept(at))).collect()
     }
 
-    /// The tree of views: what each holds, why it is stored, what a change of rank 1 costs. Which
-    /// class the join is of is left for those who know classes.
+    /// The tree of views: for each its content, the reason why it is stored, the cost of a change
+    /// of rank 1. The caller adds the class of the join.
     #[must_use]
     pub fn explanation(&self) -> Explanation {
         let count = self.matrices();

@@ -33,7 +33,7 @@ use order::Order;
 use update::{name, shape};
 use views::Views;
 
-/// What a long call asks between products: an error stops it, and nothing has changed.
+/// Callback of a long call between products: an error stops it, and nothing has changed.
 pub type ChainPoll<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// The product of a chain of matrices, fresh under changes of any of them.
@@ -109,14 +109,14 @@ impl MatrixChain {
         })
     }
 
-    /// How many matrices.
+    /// Number of matrices.
     #[must_use]
     pub fn matrices(&self) -> usize {
         self.matrices
     }
 
-    /// A matrix as it is now. Whoever holds on to it keeps this state: the next change of it works
-    /// on a copy.
+    /// A matrix as it is now. The `Arc` keeps this state: the next change of the matrix works on a
+    /// copy.
     ///
     /// # Errors
     /// `Value` if there is none at this position.
@@ -271,7 +271,7 @@ impl MatrixChain {
         Ok(shape(&self.views, at))
     }
 
-    /// Computes every view anew: the rounding of earlier updates goes.
+    /// Recomputes every view, without the rounding of earlier updates.
     ///
     /// # Errors
     /// `Overflow` if a product leaves the range of doubles; what `poll` says. Nothing has changed

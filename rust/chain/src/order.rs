@@ -42,7 +42,7 @@ pub(crate) fn choose(dimensions: &[usize], changing: &[bool]) -> Order {
             Some(*sum)
         }))
         .collect();
-    // How many of the matrices i..=j change.
+    // Number of the matrices i..=j that change.
     let moving = |i: usize, j: usize| changes[j + 1] - changes[i];
     let size = |a: usize, b: usize| (dimensions[a] as u128).saturating_mul(dimensions[b] as u128);
     for length in 2..=matrices {
@@ -59,7 +59,7 @@ pub(crate) fn choose(dimensions: &[usize], changing: &[bool]) -> Order {
                     let multiply =
                         size(first, split + 1).saturating_mul(dimensions[last + 1] as u128);
                     let again = if left + right > 0 { multiply } else { 0 };
-                    // One vector times the sibling for each change that comes from the other side.
+                    // One vector times the sibling for each change of the other side.
                     let update = left
                         .saturating_mul(size(split + 1, last + 1))
                         .saturating_add(right.saturating_mul(size(first, split + 1)));

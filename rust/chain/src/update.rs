@@ -3,9 +3,9 @@
 //! d(L R) = (dL) R = u (v^T R)   for dL = u v^T
 //! d(L R) = L (dR) = (L u) v^T   for dR = u v^T
 //!
-//! One vector meets the sibling, the other goes on as it is; they are multiplied out only where a
-//! view is stored. All products are computed and checked before the first view is written, and
-//! no view on the path is read on the way: a propagation that is refused or interrupted leaves no trace.
+//! One vector meets the sibling, the other stays as it is; they are multiplied out only where a view is stored. All
+//! products are computed and checked before the first view is written, and no view on the path is read on the way: a
+//! propagation that is refused or interrupted leaves no trace.
 //!
 //! Cost: a level with p x p matrices takes O(rank p^2), against O(p^3) for a product. Factors that
 //! hold more values than their product are replaced by it: a delta never costs more than a matrix.
@@ -17,7 +17,7 @@ use ringview_core::{Error, Result};
 
 use crate::views::Views;
 
-/// What a stored view is to gain.
+/// Delta of a stored view, as factors.
 struct Gain {
     node: usize,
     left: MatrixFactor,
@@ -50,7 +50,7 @@ pub(crate) fn update(
     Ok(steps)
 }
 
-/// What each stored view on the way to the result is to gain, and the multiply-adds that it takes.
+/// The gain of each stored view on the way to the result, and the multiply-adds that it takes.
 fn propagate(
     views: &Views,
     matrix: usize,

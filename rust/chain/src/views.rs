@@ -32,7 +32,7 @@ pub(crate) struct ChainView {
     pub(crate) updates: u64,
 }
 
-/// The views in the order of their computation; the matrices of the chain come first, the result
+/// The views in the order of their computation; the matrices of the chain are first, the result is
 /// last.
 #[derive(Clone, Debug)]
 pub(crate) struct Views {
@@ -117,7 +117,7 @@ impl Views {
             steps += (left_part.rows() * left_part.columns()) as u64 * right_part.columns() as u64;
             poll()?;
             computed[at] = Some(Arc::new(product));
-            // What nothing else reads makes room for what is to come.
+            // Inputs that nothing else reads are freed before the next product.
             for child in [left, right] {
                 if !self.nodes[child].stored {
                     computed[child] = None;

@@ -1,9 +1,9 @@
 //! An explanation as the source of a graph, for Mermaid and Graphviz: changes climb along the
 //! arrows.
 //!
-//! Invariant: every node is declared once, and edges join declared nodes. What is kept has a solid
-//! frame, what is not a dashed one; indicator projections are rounded. Where an engine was chosen
-//! among several, a note says so. Names are escaped, so that none can end its label.
+//! Invariant: every node is declared once, and edges join declared nodes. Kept nodes have a solid
+//! frame, others a dashed one; indicator projections are rounded. If an engine was chosen among
+//! several, a note says so. Names are escaped, so that none can end its label.
 
 use std::fmt::Write;
 
@@ -145,11 +145,11 @@ impl Explanation {
         let mut edges = Vec::new();
         for (own, reader) in below.chain([(prefix.to_owned(), self)]) {
             for read in &reader.reads {
-                // Those below draw their own nodes; who is above them, the whole knows.
+                // Those below draw their own nodes; edges to their readers are drawn by the whole.
                 let Some(below) = self.below.get(read.below) else {
                     continue;
                 };
-                // What has no nodes is not drawn.
+                // A view without nodes is not drawn.
                 let Some(root) = below.view.nodes.len().checked_sub(1) else {
                     continue;
                 };
@@ -191,7 +191,7 @@ fn mermaid_text(text: &str) -> String {
             '<' => out.push_str("#lt;"),
             '>' => out.push_str("#gt;"),
             '&' => out.push_str("#amp;"),
-            // What would begin an entity, or Markdown.
+            // Characters that would begin an entity, or Markdown.
             '#' | '`' | '*' | '_' | '\\' => {
                 let _ = write!(out, "#{};", u32::from(letter));
             }

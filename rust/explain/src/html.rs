@@ -1,8 +1,8 @@
 //! An explanation as HTML, for notebooks: what changes cost, then the tree as nested, foldable
 //! blocks with what each node holds, then why.
 //!
-//! Invariant: a fragment that stands alone (styles inline, no scripts, nothing loaded), in which
-//! names of any characters are text.
+//! Invariant: a fragment that needs no other file (styles inline, no scripts, nothing loaded), in
+//! which names of any characters are text.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ impl Explanation {
         text
     }
 
-    /// What was chosen, and the conditions.
+    /// The chosen engine and form, and the conditions.
     fn choices(&self, text: &mut String) {
         for (what, choice) in [("engine", &self.engine), ("kept as", &self.form)] {
             let (name, because) = (escaped(&choice.name), escaped(&choice.because));
@@ -75,7 +75,7 @@ impl Explanation {
         }
     }
 
-    /// What a change of each relation costs.
+    /// The cost of a change of each relation.
     fn html_costs(&self, text: &mut String) {
         let _ = write!(
             text,

@@ -1,8 +1,8 @@
 //! Why a view is kept as it is and what that costs, as data: every account of it is drawn from
 //! here.
 //!
-//! Engines fill an [`Explanation`] in; this crate knows none of them, nor queries, nor data.
-//! Invariant: names are those of the query; a node's children come before it, the root comes last;
+//! Engines fill an [`Explanation`] in; this crate depends on none of them, nor on queries, nor on
+//! data. Invariant: names are those of the query; a node's children precede it, the root is last;
 //! every form shows the same facts. Cost: each form is linear in the nodes.
 //!
 //! | file | holds |
@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize};
 pub use format::Format;
 pub use text::power;
 
-/// How a view is kept, why, and what that costs.
+/// Maintenance of a view: its plan, the reasons, the costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The view; absent for a plan of which no view was made.
     pub view: Option<String>,
-    /// How many rows the view has, in words.
+    /// Number of rows of the view, in words.
     pub size: Option<String>,
-    /// Bytes that it takes, indexes and all that stands beside it included.
+    /// Bytes that it takes, indexes and auxiliary views included.
     pub bytes: Option<u64>,
     /// The query as the engine took it, as JSON.
     pub query: Option<serde_json::Value>,
@@ -59,14 +59,14 @@ pub struct Explanation {
     pub order: Vec<OrderFacts>,
     /// The views, children before their parents, the root last.
     pub nodes: Vec<NodeFacts>,
-    /// What a change of each relation costs.
+    /// The cost of a change of each relation.
     pub changes: Vec<ChangeFacts>,
-    /// What the costs are of: "a change of one row".
+    /// Unit of the costs: "a change of one row".
     pub change: String,
     /// Why a change may cost more than the rows of the keys that it has; absent where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<CostWarning>,
-    /// The views that stand beside this one; those have none.
+    /// The auxiliary views of this one; those have none.
     pub beside: Vec<Auxiliary>,
     /// The views and blocks that it reads, on any way, each behind those that it reads itself; they
     /// have none of their own here.
@@ -82,9 +82,9 @@ pub struct Explanation {
 pub struct MergedSums {
     /// The other views, and blocks of others.
     pub with: Vec<String>,
-    /// How many of the sums are its own, counts among them.
+    /// Number of the sums that are its own, counts among them.
     pub own: usize,
-    /// How many there are.
+    /// Number of all sums.
     pub all: usize,
 }
 
@@ -109,10 +109,10 @@ impl std::fmt::Display for CostWarning {
     }
 }
 
-/// What was chosen, and why.
+/// A choice, and its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What.
+    /// Name of the choice.
     pub name: String,
     /// Why.
     pub because: String,
@@ -123,9 +123,9 @@ pub struct Choice {
 pub struct Other {
     /// Its name.
     pub name: String,
-    /// What a change of one row would cost; absent where it cannot keep the view.
+    /// Cost of a change of one row; absent where it cannot keep the view.
     pub cost: Option<String>,
-    /// How it would keep the view, or why it cannot.
+    /// Its plan for the view, or the reason why it cannot keep it.
     pub because: String,
 }
 
@@ -136,13 +136,13 @@ pub struct Condition {
     pub name: String,
     /// Whether it holds.
     pub holds: bool,
-    /// Where it fails: what by.
+    /// If it fails, the reason.
     pub because: String,
     /// The variables that it fails by.
     pub variables: Vec<String>,
     /// The relations that it fails by.
     pub relations: Vec<String>,
-    /// What follows for changes and reading.
+    /// Consequence for changes and reading.
     pub means: String,
 }
 
@@ -157,7 +157,7 @@ pub struct OrderFacts {
     pub children: Vec<OrderFacts>,
 }
 
-/// What a node of the tree is.
+/// Kind of a node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -180,7 +180,7 @@ pub struct NodeFacts {
     pub name: String,
     /// Its name with its keys.
     pub label: String,
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
     /// The table that it reads, if it is one's.
     pub table: Option<String>,
@@ -194,7 +194,7 @@ pub struct NodeFacts {
     pub joins: Vec<String>,
     /// The variables that are summed away here.
     pub summed: Vec<String>,
-    /// What it holds for each key.
+    /// Its payload for each key.
     pub payload: String,
     /// Whether it is kept.
     pub stored: bool,
@@ -204,9 +204,9 @@ pub struct NodeFacts {
     pub closes: Option<String>,
     /// It has at most N^space keys; absent for dense parts.
     pub space: Option<f64>,
-    /// What it joins, by position.
+    /// The nodes that it joins, by position.
     pub children: Vec<usize>,
-    /// What it is joined into.
+    /// The node that it is joined into.
     pub parent: Option<usize>,
     /// The keys that it holds; absent where it is not kept, or there is no view yet.
     pub rows: Option<u64>,
@@ -220,7 +220,7 @@ pub struct NodeFacts {
     pub shared_with: Vec<String>,
 }
 
-/// How a change meets a sibling.
+/// Access path of a change to a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -245,13 +245,13 @@ pub struct Meeting {
     pub at: usize,
     /// The sibling, by position.
     pub sibling: usize,
-    /// How it is met.
+    /// Its access path.
     pub how: How,
     /// The variables of its key that are known then.
     pub known: Vec<String>,
 }
 
-/// What a change costs from one leaf to the root.
+/// The cost of a change from one leaf to the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCost {
     /// The leaf: the relation's, or one of its indicator projections.
@@ -264,7 +264,7 @@ pub struct PathCost {
     pub meets: Vec<Meeting>,
 }
 
-/// What a change of a relation costs.
+/// The cost of a change of a relation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeFacts {
     /// The relation, by its alias.
@@ -276,38 +276,38 @@ pub struct ChangeFacts {
     /// All that it costs, in words.
     pub cost: String,
     /// From its leaf, and from each of its indicator projections, which change where one of their
-    /// keys is new or gone.
+    /// keys is inserted or deleted.
     pub climbs: Vec<PathCost>,
 }
 
 /// A view beside the view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Auxiliary {
-    /// What it holds: "the values of x by group".
+    /// Its content: "the values of x by group".
     pub what: String,
-    /// How it is kept.
+    /// Its maintenance.
     pub view: Explanation,
 }
 
 /// A view or block that the view reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Below {
-    /// Which, in words: "view revenue".
+    /// Its kind and name, in words: "view revenue".
     pub what: String,
-    /// How it is kept.
+    /// Its maintenance.
     pub view: Explanation,
 }
 
 /// Whom a view reads by a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
-    /// What its query calls it: the table of its leaves.
+    /// Its name in the query: the table of its leaves.
     pub name: String,
     /// Its position below.
     pub below: usize,
 }
 
-/// What a node holds now.
+/// Content of a node now, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeSize {
     /// Its keys, if it is kept.

@@ -1,7 +1,7 @@
 //! An explanation as text: first what changes cost and the tree, then why.
 //!
 //! Invariant: a line has at most some hundred characters of what grows with the query, and says how
-//! much it leaves out; JSON leaves nothing out. Of the conditions that fail, only those are told
+//! much it leaves out; JSON leaves nothing out. Of the conditions that fail, only those are shown
 //! that do not fail because another does.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ const LONG: usize = 240;
 const WIDE: usize = 120;
 
 impl Below {
-    /// Which view or block it is, with what it has now.
+    /// The kind and name of the view or block, with its current sizes.
     pub(crate) fn title(&self) -> String {
         self.view.with_sizes(self.what.clone())
     }
@@ -81,7 +81,7 @@ impl Explanation {
         text
     }
 
-    /// How many of its views are kept for other views too, and for which.
+    /// Number of its views that are kept for other views too, and the names of those.
     fn shared(&self) -> Option<String> {
         let shared = self
             .nodes
@@ -100,7 +100,7 @@ impl Explanation {
         })
     }
 
-    /// What a change of each relation costs.
+    /// The cost of a change of each relation.
     fn costs(&self, text: &mut String) {
         let _ = writeln!(text, "{}", self.change);
         let names = self.changes.iter().map(|c| c.relation.chars().count());
@@ -114,7 +114,7 @@ impl Explanation {
         }
     }
 
-    /// What was chosen, and the theory behind it.
+    /// The chosen engine and form, and the theory behind them.
     fn why(&self, text: &mut String) {
         let _ = writeln!(text, "\nwhy");
         let (engine, form) = (&self.engine, &self.form);
@@ -151,8 +151,8 @@ impl Explanation {
     }
 
     /// The conditions that hold, and of the others those that do not merely follow: a cyclic join
-    /// is neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and
-    /// where free variables stand follows from all of them.
+    /// is neither free-connex nor hierarchical, only a hierarchical one is q-hierarchical, and the
+    /// places of free variables follow from all of them.
     pub(super) fn shown(&self) -> impl Iterator<Item = &Condition> {
         let fails = |name: &str| self.conditions.iter().any(|c| c.name == name && !c.holds);
         let cyclic = fails("alpha-acyclic");

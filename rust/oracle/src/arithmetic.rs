@@ -1,4 +1,5 @@
-//! What expressions, conditions and aggregates are, as SQL says it: an interpreter of one row, or one group, at a time.
+//! Values of expressions, conditions and aggregates, as SQL defines them: an interpreter of one row, or one group, at a
+//! time.
 //!
 //! Nothing is compiled, and no type is brought to another but integers to doubles.
 
@@ -9,7 +10,7 @@ use ringview_query::{Function, Named};
 
 use crate::value::Value;
 
-/// What an expression reads.
+/// The inputs of an expression.
 pub trait Reads {
     /// The value of something that a text names.
     fn named(&self, named: &Named) -> Value;
@@ -116,7 +117,8 @@ fn literal(value: &ScalarValue) -> Value {
         ScalarValue::Int64(Some(v)) => Value::Int(*v),
         ScalarValue::Float64(Some(v)) => Value::Real(*v),
         ScalarValue::Utf8(Some(v)) => Value::Text(v.clone()),
-        // As a double: the tests' decimals are fractions of powers of two, or stand alone.
+        // As a double: the tests' decimals are fractions of powers of two, or are in no
+        // computation.
         ScalarValue::Decimal128(Some(v), _, scale) => {
             Value::Real(*v as f64 / 10f64.powi((*scale).into()))
         }

@@ -153,7 +153,7 @@ fn with_blocks(query: &Query, tables: &Tables) -> Tables {
         for row in evaluate(&block.query, &all) {
             *rows.entry(row).or_default() += 1;
         }
-        // Types are not asked of a block: its values have their own.
+        // The types of a block's columns are not used: its values have their own.
         let column = |output: &Output| (output.name().to_owned(), Type::Int64);
         let table = Table {
             columns: block.query.outputs.iter().map(column).collect(),

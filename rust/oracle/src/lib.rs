@@ -1,4 +1,4 @@
-//! What views must show, by brute force: nested loops over lists of rows, for the tests of all
+//! Expected results of views, by brute force: nested loops over lists of rows, for the tests of all
 //! engines.
 //!
 //! Nothing here is shared with what it checks but the words of a query: names are resolved,

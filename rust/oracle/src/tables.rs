@@ -21,7 +21,7 @@ pub struct Table {
     pub rows: BTreeMap<Row, i64>,
 }
 
-/// Tables by name: what a catalog tells of them, and their rows.
+/// Tables by name: their columns, and their rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
     tables: BTreeMap<String, Table>,

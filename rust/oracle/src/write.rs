@@ -1,7 +1,7 @@
 //! Queries as JSON in a few words: values and conditions with the subqueries that they name.
 //!
-//! A value is an object of its text and of its subqueries, so that it can be put together before it stands in a query.
-//! [`query`] puts it there.
+//! A value is an object of its text and of its subqueries, so that it can be put together before it is added to a
+//! query. [`query`] adds it there.
 
 use ringview_query::{Named, Query};
 use serde_json::{Value as Json, json};

@@ -63,7 +63,7 @@ fn count(condition: &Json) -> Value {
 
 #[test]
 fn the_upper_half_of_the_volume_stands_at_two_prices() {
-    // 12 in all; up to 10, 20, 25 and 30 stand 3, 4, 4 and 12.
+    // The volume is 12 in all; up to the prices 10, 20, 25 and 30 it is 3, 4, 4 and 12.
     let total = within("bids", &sum("volume"), None);
     let half = binary(&total, "/", &int(2));
     let below = compare(&own("price"), "le", &around(1, "price"));
@@ -98,7 +98,7 @@ fn a_query_sees_all_around_it() {
     let deepest = within("bids", &rows(), Some(&above));
     let middle = compare(&deepest, "eq", &around(1, "volume"));
     let chosen = compare(&within("bids", &rows(), Some(&middle)), "gt", &int(0));
-    // Above 10 stand four, above 20 three, above 25 two, above 30 none.
+    // Four bids are above 10, three above 20, two above 25, none above 30.
     assert_eq!(count(&chosen), Value::Int(0));
     let fewer = compare(&deepest, "ge", &around(1, "volume"));
     assert_eq!(

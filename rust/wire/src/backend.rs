@@ -1,7 +1,7 @@
-//! What a server asks of a database: sessions, and what a statement gives.
+//! Interface of a database to a server: sessions, and the results of statements.
 //!
-//! Invariant: every call blocks its thread but `begin` and `cancel`, which a server calls from its event loop. A call that
-//! fails has changed nothing that its `Failure` does not speak of. Cost: that of the database.
+//! Invariant: every call blocks its thread but `begin` and `cancel`, which a server calls from its event loop. A call
+//! that fails has changed nothing but what its `Failure` names. Cost: that of the database.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use arrow_schema::SchemaRef;
 
 use crate::copy::format::{Format, Limits};
 
-/// An error as PostgreSQL's clients are told it.
+/// An error in the form of PostgreSQL's clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Its SQLSTATE: five characters.
     pub code: String,
-    /// What was wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// A hint at a remedy.
     pub hint: Option<String>,
     /// The character of the text that it is about, from 1.
     pub position: Option<usize>,
@@ -68,7 +68,7 @@ pub enum Value {
     Timestamp(String),
 }
 
-/// What a statement gives.
+/// Result of a statement.
 pub enum Outcome {
     /// Nothing: there was no statement.
     Empty,
@@ -76,7 +76,7 @@ pub enum Outcome {
     Done(String),
     /// Rows.
     Rows(Rows),
-    /// Rows that are copied out in a format, as they come.
+    /// Rows that are copied out in a format, as they are produced.
     Copy(SchemaRef, Arc<Format>, Arc<dyn Source>),
     /// Rows that the client is to send.
     CopyIn(CopyIn),
@@ -88,13 +88,13 @@ pub struct CopyIn {
     pub schema: SchemaRef,
     /// Their format.
     pub format: Arc<Format>,
-    /// How many there may be.
+    /// Limits of their number and bytes.
     pub limits: Limits,
-    /// Who takes them.
+    /// Their receiver.
     pub sink: Arc<dyn Sink>,
 }
 
-/// Who takes rows that a client sent.
+/// Receiver of rows that a client sent.
 pub trait Sink: Send + Sync {
     /// Takes all of them, when the last one was sent, or none.
     fn take(&self, rows: Vec<RecordBatch>) -> Answer;
@@ -107,11 +107,11 @@ pub struct Rows {
     pub schema: SchemaRef,
     /// The rows.
     pub batches: Vec<RecordBatch>,
-    /// The word of the command tag that stands before their number.
+    /// The word of the command tag before their number.
     pub tag: String,
 }
 
-/// Rows that come bit by bit.
+/// Rows that are produced bit by bit.
 pub trait Source: Send + Sync {
     /// The next rows, waited for; `None` at the end.
     ///
@@ -123,33 +123,33 @@ pub trait Source: Send + Sync {
     fn close(&self);
 }
 
-/// What a text of SQL comes to.
+/// Result of a text of SQL.
 #[derive(Default)]
 pub struct Answer {
-    /// What its statements gave, in their order, up to the one that failed.
+    /// Results of its statements, in their order, up to the one that failed.
     pub outcomes: Vec<Outcome>,
-    /// What made one fail.
+    /// The failure of a statement, if one failed.
     pub failure: Option<Failure>,
-    /// What a user is to be warned of.
+    /// Warnings for the user.
     pub warnings: Vec<Failure>,
-    /// Settings that changed, which clients are told.
+    /// Settings that changed, which are reported to clients.
     pub settings: Vec<(String, String)>,
-    /// Where the session is now.
+    /// Status of the session now.
     pub status: Status,
 }
 
-/// What a prepared statement is.
+/// Properties of a prepared statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// Whether it gives rows.
     pub is_query: bool,
     /// Whether it changes some, and is not done to be described.
     pub changes: bool,
-    /// How many parameters it has.
+    /// Number of its parameters.
     pub parameters: usize,
 }
 
-/// What one connection does.
+/// The session of one connection.
 pub trait Session: Send + Sync {
     /// Reads a statement.
     ///
@@ -157,10 +157,11 @@ pub trait Session: Send + Sync {
     /// A text that is none.
     fn prepare(&self, sql: &str) -> Result<Prepared, Failure>;
 
-    /// The columns of what gives rows, whose parameters have these types, 0 where that is open.
+    /// The columns of a statement that gives rows, whose parameters have these types, 0 where that
+    /// is open.
     ///
     /// # Errors
-    /// A query that cannot be asked.
+    /// A query that cannot be evaluated.
     fn describe(&self, sql: &str, oids: &[u32]) -> Result<SchemaRef, Failure>;
 
     /// The columns of a cursor that a statement declared.
@@ -175,7 +176,7 @@ pub trait Session: Send + Sync {
     /// Says that the connection failed otherwise, so that a transaction that is open did.
     fn fail(&self);
 
-    /// Says that a call comes, which `cancel` is about from here on.
+    /// Announces a call, which `cancel` refers to from here on.
     fn begin(&self);
 
     /// Ends the call that is running, soon, from any thread.
@@ -185,14 +186,14 @@ pub trait Session: Send + Sync {
     fn close(&self);
 }
 
-/// Who connects.
+/// A client that connects.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
-    /// The name that the user goes by.
+    /// The name of the user.
     pub user: String,
-    /// The database that was asked for.
+    /// The database that the client connects to.
     pub database: String,
-    /// What the client calls itself.
+    /// The client's name for itself.
     pub application: String,
 }
 

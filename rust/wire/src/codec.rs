@@ -14,7 +14,7 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use crate::frame;
 
-/// What is sent.
+/// Output to a client.
 pub(crate) enum Out {
     Message(PgWireBackendMessage),
     /// Whole messages as they are.

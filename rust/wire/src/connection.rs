@@ -1,7 +1,8 @@
 //! The messages of one connection, one after the other.
 //!
-//! Invariant: statements are done in the order in which they came. After an error of the extended protocol, messages are
-//! skipped up to the next Sync. Cost: of a statement, its calls; memory for one piece of its rows beside the rows.
+//! Invariant: statements are done in the order in which they were received. After an error of the extended protocol,
+//! messages are skipped up to the next Sync. Cost: of a statement, its calls; memory for one piece of its rows beside
+//! the rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) struct Connection {
     pub(crate) state: State,
 }
 
-/// What a connection remembers.
+/// State of a connection.
 #[derive(Default)]
 pub(crate) struct State {
     names: Names,
@@ -60,7 +61,7 @@ impl Connection {
             }
         }
         let session = self.line.session;
-        // Nobody is left to be told of what fails here.
+        // Nobody is left to receive an error.
         let _ = spawn_blocking(move || session.close()).await;
     }
 
@@ -94,7 +95,7 @@ impl Connection {
                 self.line.send(reply::ready(self.state.status)).await
             }
             Request::Flush(_) => Ok(self.line.socket.flush().await?),
-            // What a client still sends of a COPY that failed.
+            // A client may still send data of a COPY that failed.
             Request::CopyData(_) | Request::CopyDone(_) | Request::CopyFail(_) => Ok(()),
             _ => Err(Failure::new("08P01", "this message has no place here").into()),
         }
@@ -200,7 +201,8 @@ impl Connection {
         Ok(found.await??)
     }
 
-    /// Of a query, by asking it: who describes a portal is about to. A cursor of SQL is a portal, too.
+    /// The columns of a query, by evaluating it: a client that describes a portal is about to run it. A cursor of SQL
+    /// is a portal, too.
     async fn describe_portal(&mut self, name: &str) -> Done {
         if !name.is_empty() && !self.state.names.portals.contains_key(name) {
             let cursor = name.to_owned();
@@ -328,7 +330,7 @@ impl Connection {
         Ok(count)
     }
 
-    /// Tells the client what an answer says beside its outcomes, which it returns, the failure behind them.
+    /// Sends the client an answer's warnings and settings; returns its outcomes, with the failure behind them.
     pub(crate) async fn announce(
         &mut self,
         answer: Answer,

@@ -1,8 +1,8 @@
 //! The messages of COPY, either way.
 //!
-//! Invariant: rows are handed to who takes them when the last one came, so that a client that gives up, goes away or sends a wrong
-//! one changes nothing. Cost: memory for a piece of what is written, and for all rows that are read; two hops between
-//! threads a piece.
+//! Invariant: rows are passed to their receiver after the last one, so that a client that gives up, disconnects or
+//! sends a wrong one changes nothing. Cost: memory for a piece of the output, and for all rows that are read; two hops
+//! between threads a piece.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::encode::rows::{Layout, Pieces};
 use crate::line::{Done, Late};
 use crate::reply::{self, Problem};
 
-/// How many bytes are read at a time.
+/// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
 impl Connection {
-    /// Copies rows out as they come, until they end or the client does.
+    /// Copies rows out as they are produced, until they end or the client does.
     pub(crate) async fn copy(
         &mut self,
         schema: &SchemaRef,
@@ -131,7 +131,7 @@ impl Connection {
     }
 }
 
-/// What comes of rows: who takes them says it, or one is wrong.
+/// Result of rows: the answer of their receiver, or the failure of a wrong one.
 struct Taken(Result<Answer, Failure>);
 
 impl Late for Taken {

@@ -1,7 +1,7 @@
 //! The descriptors of this process.
 //!
-//! Invariant: connections leave room for the files of databases, which cannot be written without. Cost: a file of the
-//! system read once a server; other systems than Linux are not asked.
+//! Invariant: connections leave descriptors for the files of databases, which cannot be written without. Cost: a file
+//! of the system read once a server; on other systems than Linux there is no limit.
 
 use std::fs::read_to_string;
 

@@ -78,7 +78,7 @@ pub(crate) fn check_login(kind: u8, body: &[u8], is_first: bool) -> Result<(), P
     body.end(found, kind)
 }
 
-/// What is left of a body; `None` from each part that does not end within it.
+/// The rest of a body; `None` from each part that does not end within it.
 struct Body<'b>(&'b [u8]);
 
 impl Body<'_> {

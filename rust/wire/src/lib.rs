@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `backend` | what a server asks of a database |
+//! | `backend` | interface of a database to a server |
 //! | `server` | a server: its address, its threads, its limits, its end |
 //! | `connection` | the messages of one connection, one after the other |
 //! | `line` | the socket of one, and the calls that it waits for |
@@ -22,9 +22,10 @@
 //! | `copy/` | its formats |
 //! | `encode/` | Arrow to PostgreSQL's formats |
 //!
-//! Invariant: whatever blocks runs on threads of its own, so that no connection waits for the statement of another. A client
-//! that goes away, a request to cancel, a limit of time and the end of the server all end the statement that runs. Cost: of a
-//! statement, two hops between threads and the bytes of its rows, of which a piece of 64 kB is written at a time.
+//! Invariant: blocking calls run on threads of their own, so that no connection waits for the statement of another. A
+//! client that disconnects, a request to cancel, a limit of time and the end of the server all end the statement that
+//! runs. Cost: of a statement, two hops between threads and the bytes of its rows, of which a piece of 64 kB is written
+//! at a time.
 
 pub mod backend;
 mod codec;

@@ -1,7 +1,7 @@
 //! The line to a client: its socket, the messages that wait, and the calls that it waits for.
 //!
-//! Invariant: while a call runs, the socket is read on, so that a client that goes away ends it; `AHEAD` messages wait meanwhile.
-//! What a client sent is taken in its order. Cost: of a call, two hops between threads.
+//! Invariant: while a call runs, the socket is read on, so that a client that disconnects ends it; `AHEAD` messages
+//! wait meanwhile. Messages of a client are taken in their order. Cost: of a call, two hops between threads.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -20,7 +20,7 @@ use crate::backend::{Answer, Failure, Session};
 use crate::codec::{Codec, Out};
 use crate::reply::{self, Problem};
 
-/// How many messages wait while a statement runs.
+/// Number of messages that wait while a statement runs.
 const AHEAD: usize = 16;
 
 pub(crate) type Done = Result<(), Problem>;
@@ -52,12 +52,13 @@ impl Line {
             () = sleep(limit) => Failure::new("57P05", "the connection was idle for too long"),
             _ = self.end.changed() => Failure::new("57P01", "the server was closed"),
         };
-        // The client may not be there to be told.
+        // The client may have disconnected.
         let _ = self.send(reply::error(failure, "FATAL")).await;
         None
     }
 
-    /// Runs what blocks on a thread of its own. A client that goes away, the end of the server and the limit all end it.
+    /// Runs a blocking call on a thread of its own. A client that disconnects, the end of the server and the limit all
+    /// end it.
     pub(crate) async fn work<T: Late + Send + 'static>(
         &mut self,
         limit: Option<Duration>,
@@ -115,7 +116,7 @@ async fn sleep(limit: Option<Duration>) {
     }
 }
 
-/// What a call comes to that was ended because it took too long.
+/// Result of a call that was ended because it took too long.
 pub(crate) trait Late {
     fn late(self) -> Self;
 }

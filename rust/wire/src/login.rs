@@ -1,8 +1,8 @@
-//! Who is let in: startup, and passwords by SCRAM-SHA-256.
+//! Authentication: startup, and passwords by SCRAM-SHA-256.
 //!
-//! Invariant: a password never crosses the network, and is not kept: what it is checked by is salted and hashed once. Without a
-//! password whoever reaches the address is let in, so a server has one unless its address is this machine's own. Cost: a
-//! hash of 4,096 rounds when the server starts, and none a connection.
+//! Invariant: a password never crosses the network, and is not kept: a salted hash of it, made once, checks it. Without
+//! a password everybody who reaches the address is let in, so a server has one unless its address is this machine's
+//! own. Cost: a hash of 4,096 rounds when the server starts, and none a connection.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 
 use crate::backend::Client;
 
-/// What clients are told of the server.
+/// Settings of the server that are reported to clients.
 #[derive(Debug)]
 pub(crate) struct Settings(Vec<(String, String)>);
 
@@ -68,7 +68,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// With settings that clients are told, and a password.
+    /// With settings that are reported to clients, and a password.
     pub(crate) fn new(
         settings: Vec<(String, String)>,
         password: Option<&str>,
@@ -136,7 +136,7 @@ impl Handshake {
     }
 }
 
-/// Who a client said that it is.
+/// The client's own description of itself.
 pub(crate) fn client_of(info: &impl ClientInfo) -> Client {
     let of = |name: &str| info.metadata().get(name).cloned().unwrap_or_default();
     Client {

@@ -1,7 +1,8 @@
 //! Prepared statements and portals of one connection.
 //!
-//! Invariant: a name means one thing until it is closed or prepared again; a portal is done once, and its rows are handed out in
-//! the order that they have, however many are asked for at a time. Cost: a portal keeps its rows until it is closed.
+//! Invariant: a name means one thing until it is closed or prepared again; a portal is done once, and its rows are
+//! handed out in the order that they have, whatever number is requested at a time. Cost: a portal keeps its rows until
+//! it is closed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(crate) struct Statement {
     /// The types that the client gave its parameters; 0 where it left that open.
     pub(crate) oids: Vec<u32>,
     pub(crate) is: Prepared,
-    /// The columns that the client was told.
+    /// The columns that were described to the client.
     pub(crate) described: Option<SchemaRef>,
 }
 
@@ -39,7 +40,7 @@ impl Statement {
 pub(crate) struct Portal {
     pub(crate) statement: Arc<Statement>,
     pub(crate) values: Vec<Value>,
-    /// Which columns are sent in the binary format.
+    /// The columns that are sent in the binary format.
     pub(crate) binary: Vec<bool>,
     /// The rows, once it was done.
     pub(crate) rows: Option<Cursor>,
@@ -80,7 +81,7 @@ impl Cursor {
     }
 }
 
-/// What a connection has by name.
+/// Statements and portals of a connection, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) statements: HashMap<String, Arc<Statement>>,

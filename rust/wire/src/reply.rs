@@ -1,6 +1,6 @@
-//! What a connection answers, from what the database says.
+//! Messages of a connection, from the answers of the database.
 //!
-//! Invariant: one message for one thing said. Cost: linear in it.
+//! Invariant: one message for each part of an answer. Cost: linear in it.
 
 use arrow_schema::{ArrowError, SchemaRef};
 use pgwire::error::PgWireError;
@@ -17,7 +17,7 @@ use crate::encode::rows::is_binary;
 
 /// Why a message was not dealt with.
 pub(crate) enum Problem {
-    /// The client is told, and goes on.
+    /// The client receives it, and the connection continues.
     Failed(Failure),
     /// Nobody is there any more, or is to be.
     Gone,
@@ -42,7 +42,7 @@ impl From<ArrowError> for Problem {
     }
 }
 
-/// What a mistake in the protocol is to the client.
+/// Failure for a client of a violation of the protocol.
 pub(crate) fn protocol(error: &PgWireError) -> Failure {
     match error {
         PgWireError::UserError(said) => Failure::new(&said.code, said.message.clone()),
@@ -82,7 +82,7 @@ pub(crate) fn ready(status: Status) -> Message {
     }))
 }
 
-/// The columns of rows that come.
+/// The columns of the rows that follow.
 pub(crate) fn columns(schema: &SchemaRef, binary: &[bool]) -> Message {
     let of = schema.fields().iter().enumerate().map(|(at, field)| {
         let kind = Kind::of(field.data_type());

@@ -1,6 +1,6 @@
-//! Which sessions run, for requests to cancel them, which come over connections of their own.
+//! Sessions that run, for requests to cancel them, which use connections of their own.
 //!
-//! Invariant: who does not have the secret of a session cancels nothing. Cost: O(1) a request.
+//! Invariant: a client without the secret of a session cancels nothing. Cost: O(1) a request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,10 @@
 //! A server: its address, its threads, its limits, its end.
 //!
-//! Invariant: there are never more connections than the limit, from the moment at which they are accepted, and `SPARE` more,
-//! which are told so or ask to cancel; all leave room for files (`descriptors`). Who is not let in within `Options::login` is
-//! put out. Nobody is let in without a password from another machine. When the server is stopped, its statements are ended and its threads are gone, but for a call of the
-//! database that does not end in time. Cost: two threads, and one for each statement that runs.
+//! Invariant: there are never more connections than the limit, from the moment at which they are accepted, and `SPARE`
+//! more, which are refused with an error or request to cancel; all leave descriptors for files (`descriptors`). A
+//! client that is not let in within `Options::login` is disconnected. Nobody is let in without a password from another
+//! machine. When the server is stopped, its statements and threads end, but for a call of the database that does not
+//! end in time. Cost: two threads, and one for each statement that runs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -37,21 +38,21 @@ use crate::login::{Login, client_of};
 use crate::reply;
 use crate::running::Running;
 
-/// Connections beyond the limit: those that are told that there are too many, and requests to cancel.
+/// Connections beyond the limit: those that are refused as too many, and requests to cancel.
 const SPARE: usize = 16;
-/// How long statements may take to end when the server is stopped.
+/// Time for statements to end when the server is stopped.
 const END: Duration = Duration::from_secs(5);
 
-/// How a server serves.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The name or number of the address.
     pub host: String,
     /// The port; 0 for any that is free.
     pub port: u16,
-    /// What clients must have; anyone is let in without.
+    /// Password of clients; anyone is let in without.
     pub password: Option<String>,
-    /// What clients are told of the server.
+    /// Settings of the server that are reported to clients.
     pub settings: Vec<(String, String)>,
     /// The most connections at a time.
     pub connections: usize,
@@ -79,7 +80,7 @@ pub struct Server {
     process: u32,
 }
 
-/// What all connections have.
+/// State that all connections share.
 struct Shared {
     backend: Arc<dyn Backend>,
     login: Login,
@@ -147,13 +148,13 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.most - self.seats.available_permits()
@@ -169,7 +170,7 @@ impl Server {
             std::mem::forget(runtime);
             return;
         }
-        // The connections may be gone already.
+        // The connections may have ended already.
         let _ = self.end.send(true);
         self.running.cancel_all();
         let (seats, all) = (Arc::clone(&self.seats), self.most as u32);
@@ -230,7 +231,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         };
         match accepted {
             Ok((socket, _)) => {
-                // Beyond that, nobody is even told.
+                // Beyond that, a connection is closed without an error.
                 let Ok(door) = Arc::clone(&doors).try_acquire_owned() else {
                     continue;
                 };
@@ -273,7 +274,7 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
                 Ok(Err(failure)) => failure,
                 _ => Failure::new("XX000", "the session could not be opened"),
             };
-            // The client may not be there to be told.
+            // The client may have disconnected.
             let _ = socket
                 .send(Out::Message(reply::error(failure, "FATAL")))
                 .await;
@@ -296,7 +297,7 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
     drop((registered, seat));
 }
 
-/// Lets a client in, if there is a seat; `None` where there is none, or it came for something else.
+/// Lets a client in, if there is a seat; `None` where there is none, or it had another request.
 async fn enter(
     socket: TcpStream,
     shared: &Shared,

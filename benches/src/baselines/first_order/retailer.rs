@@ -33,7 +33,7 @@ impl Row for Day {
     }
 }
 
-/// What is kept for one value of locn, ksn or zip: a count and up to two chains.
+/// State of one value of locn, ksn or zip: a count and up to two chains.
 #[derive(Clone, Copy, Default)]
 struct Group {
     count: i64,
@@ -226,7 +226,7 @@ impl Retailer {
 }
 
 impl LocationZip {
-    /// How often this place joins with Census.
+    /// Number of join partners of this place in Census.
     fn counted(&self, zips: &Dense<Group>) -> i64 {
         self.count * zips.get(self.key as u32 as i32).count
     }

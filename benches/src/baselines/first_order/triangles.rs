@@ -41,7 +41,7 @@ impl System for Triangles {
     }
 }
 
-/// The same of one relation E(a, b), E(b, c), E(c, a) without loops: an edge stands at one of three places.
+/// The same of one relation E(a, b), E(b, c), E(c, a) without loops: an edge has one of three places.
 #[derive(Default)]
 pub(crate) struct OwnTriangles {
     out: HashMap<i32, Vec<i32>>,
@@ -70,7 +70,7 @@ impl System for OwnTriangles {
     }
 }
 
-/// How many nodes two sorted lists share.
+/// Number of nodes that two sorted lists share.
 fn common(leaving: Option<&Vec<i32>>, entering: Option<&Vec<i32>>) -> i64 {
     let (Some(leaving), Some(entering)) = (leaving, entering) else {
         return 0;

@@ -7,7 +7,7 @@ use crate::baselines::table::{Maps, OneKey};
 use crate::common::data::values;
 use crate::common::system::{System, Totals};
 
-/// How many rows each of the six relations has for a postcode.
+/// Number of rows of each of the six relations for a postcode.
 type Counts = [i64; 6];
 
 /// `SUM(postcode)` and `COUNT(*)` of the natural join.

@@ -1,7 +1,7 @@
 //! The honest ceiling: for each query the program that a code generator, or a careful engineer, would write for it.
 //!
-//! Nothing is generic over queries or rings, types are those of the columns, and no base rows are kept. What the engine
-//! promises is kept: exact checked integers, a count beside each sum, groups that leave with their last row, the
+//! Nothing is generic over queries or rings, types are those of the columns, and no base rows are kept. The engine's
+//! promises are kept: exact checked integers, a count beside each sum, groups that leave with their last row, the
 //! result ready after each batch. `Arrays` or `Tables` choose how single keys are mapped.
 
 pub(crate) mod fact;

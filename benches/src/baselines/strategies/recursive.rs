@@ -1,4 +1,4 @@
-//! The recursive higher-order strategy, as DBToaster's: a view for each connected subquery that a delta asks for.
+//! The recursive higher-order strategy, as DBToaster's: a view for each connected subquery that a delta reads.
 //!
 //! The delta of a view for a change of R joins dR with a view over each component of the other relations, R's
 //! attributes being fixed; those views are maintained in the same way, down to single relations. Each aggregate is a
@@ -53,7 +53,8 @@ impl Recursive {
         while next < system.views.len() {
             let View { relations, key, .. } = &system.views[next];
             let (relations, key) = (*relations, key.clone());
-            // What is loaded beforehand reaches only the views over such relations alone: the others are empty till then.
+            // Relations loaded beforehand reach only the views over such relations alone: the others are empty till
+            // then.
             let moving = |relation: &usize| streamed.contains(relation);
             let members: Vec<usize> = system.shape.members(relations).collect();
             let loaded = !members.iter().any(moving);
@@ -187,7 +188,7 @@ impl System for Recursive {
 }
 
 impl Recursive {
-    /// Joins a change with the components that are left, one after the other; adds what comes out to the delta.
+    /// Joins a change with the components that are left, one after the other; adds the result to the delta.
     fn join(
         &self,
         view: usize,

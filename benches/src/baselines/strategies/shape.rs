@@ -116,7 +116,7 @@ impl Shape {
         (0..batch.num_rows()).map(row).collect()
     }
 
-    /// What all systems must agree on.
+    /// The numbers that all systems must agree on.
     pub(crate) fn totals(&self, moments: &Moments) -> Totals {
         let keys: Vec<bool> = moments
             .features

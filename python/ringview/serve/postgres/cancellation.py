@@ -1,8 +1,8 @@
 """Cancellation of the call that a thread of the server runs, for calls that are not the database's.
 
-The extension raises a flag of a session's thread when its client cancels or goes away, when the
-statement takes too long, and when the server is closed. A wait of the database reads that flag; a
-view that never changes is waited for here.
+The extension raises a flag of a session's thread when its client cancels or disconnects, when the
+statement takes too long, and when the server is closed. A wait of the database reads that flag; the
+wait for a view that never changes is here.
 
 Invariant: `check` changes nothing, and takes about a millisecond. Cost: an empty database for each
 object.

@@ -3,10 +3,10 @@
 An engine in memory holds it as tables of the names that PostgreSQL has, and evaluates the queries
 of clients (`catalogue_engine`). Nothing but names and types is in there.
 
-Invariant: it is as the database was when it was asked; the number of a table or view is the same
-as long as the server lives. Cost: O(tables + views) to see whether it still is; a rebuild, some
-ten milliseconds and O(columns), after a definition; the engine's time for a query, some
-milliseconds, in which it holds up no other query.
+Invariant: it is as the database was at the query; the number of a table or view is the same as long
+as the server lives. Cost: O(tables + views) to see whether it still is; a rebuild, some ten
+milliseconds and O(columns), after a definition; the engine's time for a query, some milliseconds,
+in which it holds up no other query.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Catalogue:
         self._known: list[_Relation] | None = None
         self._name = name
         self._settings = settings
-        # Made by the first who asks.
+        # Made at the first query.
         self._engine: CatalogueEngine | None = None
 
     def query(

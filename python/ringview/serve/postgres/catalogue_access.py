@@ -95,8 +95,8 @@ _SESSION = """
     pg_ts_parser_is_visible pg_ts_template_is_visible pg_typeof session_user user
 """
 
-# An argument that is an error where the result would be too long. It stands within the call, for
-# the engine evaluates calls of constants beforehand, in branches that are not taken, too.
+# An argument that is an error where the result would be too long. It is within the call, for the
+# engine evaluates calls of constants beforehand, in branches that are not taken, too.
 _SIZED = "CASE WHEN {} > 1048576 THEN error('the text would be longer than 1 MiB') ELSE t END"
 _REPLACED = _SIZED.format("strlen(t) * (1 + strlen(r))")
 _PADDED = _SIZED.format("strlen(t) + n * strlen(f)")
@@ -135,7 +135,7 @@ FUNCTIONS = frozenset(
 ) | frozenset({*MACROS, *BOUNDED, "version", "current_database"})
 """Functions that may be called in an expression."""
 
-# Where a table of the catalogue is: no schema, or the one that takes information_schema's place.
+# Tables of the catalogue: without a schema, or in the one that replaces information_schema.
 _KNOWN = {("", name) for name in TABLES} | {(INFORMATION, name) for name in VIEWS}
 
 

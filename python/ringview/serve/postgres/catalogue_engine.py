@@ -1,7 +1,7 @@
 """The DuckDB behind the catalogue, which evaluates texts that strangers send.
 
 Invariant: it opens no file and no connection, loads no extension, sees no object of Python and
-changes no setting, whatever it is given; these powers are gone before the first text. A text is
+changes no setting, whatever it is given; these powers are removed before the first text. A text is
 executed only as one query that `catalogue_access` lets through, in a transaction that is rolled
 back. A query ends soon after the call of its thread is cancelled, and holds up no other one. Memory
 that the engine charges is at most `MEMORY`, of all queries together, and a result has at most
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MEMORY = "256MiB"
 LARGEST = 64 << 20
 """The most bytes of a result, which the engine does not charge."""
-# Powers that are gone from the start; DuckDB takes its settings as texts.
+# Powers that are removed from the start; DuckDB takes its settings as texts.
 _POWERLESS = {
     "allow_community_extensions": "false",
     "allow_extension_repositories": "forbidden",
@@ -49,7 +49,7 @@ Execute = Callable[[str, Sequence[Any]], object]
 
 
 class CatalogueEngine:
-    """An engine whose tables are defined here, and whose queries come from elsewhere.
+    """An engine whose tables are defined here, and whose queries clients send.
 
     Args:
         define: Called once with a function that executes a statement and its parameters; makes

@@ -20,7 +20,7 @@ from .tokens import Piece
 
 CHANGES = ("insert", "update", "delete")
 _ROWS = ("select", "catalogue", "show", "fetch")
-# What the first word says, and the command tag.
+# Kind of a statement by its first word, and the command tag.
 _BY_WORD: dict[str, tuple[str, str]] = {
     "begin": ("begin", "BEGIN"),
     "start": ("begin", "START TRANSACTION"),
@@ -79,7 +79,7 @@ class Step:
 def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = False) -> Step:
     """Read a statement; None for parameters that have no values yet.
 
-    A query that is read `later`, by who asks it, is not read here.
+    A query that is read `later`, by the caller, is not read here.
 
     >>> from ringview.serve.postgres.tokens import pieces
     >>> planned(pieces("START TRANSACTION READ ONLY")[0], []).tag

@@ -1,4 +1,4 @@
-"""Errors as PostgreSQL's clients are told them: a code, a message, a place in the text.
+"""Errors in the form of PostgreSQL's clients: a code, a message, a place in the text.
 
 Invariant: each exception of ringview has a code of the class that PostgreSQL has for it, so that
 drivers raise what their users expect. Cost: O(length of the message).
@@ -39,7 +39,7 @@ _CODES: dict[type[BaseException], str] = {
     errors.RingviewError: "55000",
     KeyboardInterrupt: "57014",
 }
-# Where a message says more than its class.
+# Messages that are more specific than their class.
 _SAID: list[tuple[str, str]] = [
     (r"ambiguous", "42702"),
     (r"[Dd]ivide by zero|[Dd]ivision by zero", "22012"),
@@ -69,7 +69,7 @@ class SqlStateError(Exception):
 
 
 def report(problem: BaseException, sql: str = "", start: int = 0) -> Report:
-    """What a client is told of an exception, which is about a text that begins somewhere.
+    """Report of an exception to a client, about a text that begins at `start`.
 
     >>> problem = errors.UnknownTableError('line 1, column 15: no table "s"; known: r')
     >>> report(problem, "SELECT * FROM s")
@@ -82,7 +82,7 @@ def report(problem: BaseException, sql: str = "", start: int = 0) -> Report:
     lines = str(problem).splitlines() or [type(problem).__name__]
     place, message, position = _PLACE.match(lines[0]), str(problem), None
     if place is not None:
-        # What follows shows the place in the text, which clients do themselves.
+        # The rest shows the place in the text, which clients do themselves.
         message = lines[0][place.end() :]
         position = start + _offset(sql, int(place[1]), int(place[2])) + 1
     return (_code(problem, message), message, None, position)

@@ -111,7 +111,7 @@ def _check(piece: Piece, of: Format) -> None:
 
 
 def read_options(piece: Piece, tokens: Sequence[Token]) -> dict[str, list[Token]]:
-    """Options by their names, from `(NAME value, ..)` or from the words that stood for them once.
+    """Options by their names, from `(NAME value, ..)` or from the words of the older syntax.
 
     >>> from ringview.serve.postgres.tokens import pieces
     >>> [piece] = pieces("WITH CSV HEADER DELIMITER AS ';' FORCE QUOTE a, b")

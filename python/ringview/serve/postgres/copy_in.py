@@ -1,6 +1,6 @@
-"""Rows that are copied in: into which columns of which table, and what becomes of them.
+"""Rows that are copied in: their table, its columns, and the INSERT of them.
 
-Invariant: rows are taken all together, as an INSERT of them would be, when the last one came. Cost:
+Invariant: rows are taken all together, as an INSERT of them would be, after the last one. Cost:
 that of the INSERT.
 """
 
@@ -35,7 +35,7 @@ class Taking(Protocol):
 
 
 class Sink:
-    """Who takes the rows of one COPY."""
+    """Receiver of the rows of one COPY."""
 
     def __init__(self, session: Taking, table: str, columns: list[str]) -> None:
         self._session = session
@@ -58,7 +58,7 @@ class Sink:
 def target(
     copy: Copy, tables: Mapping[str, Table], views: Mapping[str, View]
 ) -> tuple[str, pa.Schema]:
-    """The table that rows go to, and the columns that they have there.
+    """The table that receives the rows, and the columns that they have there.
 
     Raises:
         SqlStateError: There is no such table, or column; a view; a column that is given twice, or

@@ -49,7 +49,7 @@ class Subscription:
         self._follower = follower
 
     def next(self) -> tuple[pa.Table | None, Report | None]:
-        """What moved since the last look, waited for; nothing where the view is dropped."""
+        """Changes since the last call, waited for; nothing where the view is dropped."""
         try:
             found = self._follower.poll(timeout=None)
             return None if found is None else ordered(found), None
@@ -86,7 +86,7 @@ def subscribe(copy: Copy, views: Mapping[str, View]) -> tuple[pa.Schema, Subscri
 
 
 def ordered(changes: pa.Table) -> pa.Table:
-    """Changes with their multiplicities, which come last, in the first column."""
+    """Changes with their multiplicities, the last column, as the first column."""
     columns = changes.num_columns
     moved: pa.Table = changes.select([columns - 1, *range(columns - 1)])
     return moved

@@ -1,4 +1,4 @@
-"""What a COPY says: what is copied, which way, in which format.
+"""Content of a COPY: its source, its direction, its format.
 
 Invariant: all of it is read before any row is; what is not copied is refused with what is. Cost:
 linear in the text.
@@ -17,20 +17,20 @@ _FORMS = (
     "COPY (SUBSCRIBE view) TO STDOUT"
 )
 
-# Where a text begins of which no place is one of the whole.
+# Start of a text whose places are none of the whole text.
 _NOWHERE = -(1 << 40)
 
 
 @dataclass(frozen=True)
 class Copy:
-    """What is copied: out, the rows of a query, or the changes of a view; or into a table."""
+    """A COPY out, of the rows of a query or the changes of a view; or into a table."""
 
     format: Format
     query: Piece | None = None
-    # The view that is subscribed to, and whether its rows come first.
+    # The view that is subscribed to, and whether its rows are sent first.
     view: str | None = None
     snapshot: bool = True
-    # The table that rows go to, and its columns; all of them where absent.
+    # The table that receives the rows, and its columns; all of them where absent.
     into: str | None = None
     columns: tuple[str, ...] | None = None
 
@@ -111,7 +111,7 @@ def _columns(piece: Piece, source: list[Token]) -> tuple[list[Token], list[Token
 
 
 def _end(tokens: list[Token]) -> int:
-    """Where the source ends and TO or FROM begins."""
+    """End of the source: the index of TO or FROM."""
     depth = 0
     for at, token in enumerate(tokens):
         depth += (token.text == "(") - (token.text == ")")

@@ -1,8 +1,8 @@
 """Cursors of SQL: DECLARE, FETCH, MOVE, CLOSE.
 
 Invariant: the rows of a cursor are those of the moment at which it was declared, whatever changes
-then. One that is not held ends with its transaction; one that is made in a transaction which does
-not commit is gone. Cost: memory for its rows until it is closed; O(rows) of a FETCH.
+then. One that is not held ends with its transaction; a rollback drops one that its transaction
+declared. Cost: memory for its rows until it is closed; O(rows) of a FETCH.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DIRECTIONS = "NEXT, PRIOR, FIRST, LAST, ABSOLUTE n, RELATIVE n, FORWARD n, BACK
 
 
 class Declared(NamedTuple):
-    """What a DECLARE says."""
+    """Content of a DECLARE."""
 
     name: str
     # None where neither SCROLL nor NO SCROLL is said, which is as SCROLL.
@@ -30,7 +30,7 @@ class Declared(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """What a FETCH or a MOVE says: the cursor, how it goes, how far; None for all rows."""
+    """Content of a FETCH or a MOVE: the cursor, the direction, the count; None for all rows."""
 
     name: str
     how: str
@@ -100,7 +100,7 @@ def fetch(piece: Piece) -> Fetch:
 
 
 def _count(piece: Piece, words: list[str]) -> int | None:
-    """How many rows are said; one where nothing is, None for all."""
+    """The number of rows; one where none is given, None for all."""
     if words == ["all"]:
         return None
     text = "".join(words) or "1"
@@ -134,7 +134,7 @@ class Cursor:
     at: int = 0
 
     def move(self, how: str, count: int | None) -> pa.Table:
-        """Go on; the rows that are passed, in the order in which they are."""
+        """Move by rows; returns the rows that are passed, in the order in which they are."""
         import pyarrow as pa
 
         last = self.rows.num_rows

@@ -1,16 +1,16 @@
-"""What clients find in PostgreSQL's catalogue: its tables, and the functions that go with them.
+"""Content of PostgreSQL's catalogue for clients: its tables, and the functions over them.
 
 Each column has the value that a row has unless it says another; tables without rows are those of
 things that a database of ringview does not have. `information_schema` is defined over them, in a
 schema of another name, for DuckDB has one of its own.
 
-Invariant: each table has the columns that PostgreSQL 14 has and the known clients ask for. Cost:
+Invariant: each table has the columns that PostgreSQL 14 has and the known clients query. Cost:
 none.
 """
 
 from __future__ import annotations
 
-# The schema that stands in the place of information_schema.
+# The schema that replaces information_schema.
 INFORMATION = "sql_information"
 
 TABLES: dict[str, str] = {
@@ -92,7 +92,7 @@ TABLES: dict[str, str] = {
         collowner bigint default 10, collprovider varchar default 'c',
         collisdeterministic boolean default true, collencoding integer default -1,
         collcollate varchar, collctype varchar, collversion varchar""",
-    # What there is none of.
+    # Tables that are always empty.
     "pg_attrdef": "oid bigint, adrelid bigint, adnum smallint, adbin varchar",
     "pg_description": "objoid bigint, classoid bigint, objsubid integer, description varchar",
     "pg_shdescription": "objoid bigint, classoid bigint, description varchar",
@@ -245,8 +245,8 @@ VIEWS: dict[str, str] = {
         NULL::varchar AS event_object_table WHERE false""",
 }
 
-# Functions: their parameters and what they are, once for each number of parameters. What stands for
-# a parameter is put into their text, so tables of their own have columns that no client names.
+# Functions: their parameters and bodies, once for each number of parameters. Arguments are
+# substituted in their text, so tables of their own have columns that no client names.
 MACROS: dict[str, list[str]] = {
     "array_upper": ["(a, n) AS len(a)"],
     "array_lower": ["(a, n) AS CASE WHEN len(a) > 0 THEN 1 END"],

@@ -65,7 +65,7 @@ PG_TYPES: list[tuple[int, str, str, str, int, int]] = [
     (2950, "uuid", "uuid", "U", 16, 0),
 ]
 
-# The functions of a type that drivers tell how its values are written by.
+# The functions of a type, by which drivers choose the format of its values.
 FUNCTIONS = ("typinput", "typoutput", "typreceive", "typsend")
 # Types whose functions have a `_` before what they do.
 _APART = {"date", "time", "timestamp", "timestamptz", "interval", "json", "numeric", "uuid"}

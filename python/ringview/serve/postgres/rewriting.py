@@ -1,7 +1,7 @@
 """Queries of PostgreSQL's catalogue, as DuckDB takes them.
 
-Invariant: what is rewritten means what it did; what no rule is about stays as it is, and DuckDB
-says so where that is nothing it knows. Cost: linear in the tokens.
+Invariant: a rewritten query means what it did; text that no rule is about stays as it is, and
+DuckDB raises where it does not support that. Cost: linear in the tokens.
 """
 
 from __future__ import annotations

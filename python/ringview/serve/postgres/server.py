@@ -1,7 +1,7 @@
 """A server of PostgreSQL's wire protocol, and what it is given when it starts.
 
-Invariant: nobody is let in from another machine without a password. Cost: two threads, and one
-for each statement that runs; nothing while nobody asks.
+Invariant: nobody is let in from another machine without a password. Cost: two threads, and one for
+each statement that runs; nothing while there are no requests.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class PostgresServer(Closing):
     See docs/postgres.md.
 
     Args:
-        db: The database. It goes on to be used as ever; the server never closes it.
+        db: The database. It remains usable in this process; the server never closes it.
         host: The address to listen at. Any but one of this machine alone needs a password.
         port: The port; 0 for any that is free, which `address` has then.
         password: What clients must have, whatever user they name (SCRAM-SHA-256); None lets in
             whoever reaches the address.
         writable: Whether clients may change rows, and define and drop tables and views.
-        database: The name that the database goes by; clients may ask for any.
+        database: The name of the database; clients may connect to any name.
         max_connections: The most connections at a time; one more is refused (53300).
         max_message: The most bytes of a message, such as a statement with its parameters.
         max_body: The most bytes that one `COPY .. FROM STDIN` may send (54000).
@@ -118,7 +118,7 @@ class PostgresServer(Closing):
             self._catalogue.close()
             raise
         self._address = self._native.address
-        # Threads of the server must be gone before the interpreter is.
+        # Threads of the server must end before the interpreter does.
         atexit.register(self.close)
 
     @property
@@ -128,14 +128,14 @@ class PostgresServer(Closing):
 
     @property
     def connections(self) -> int:
-        """How many connections there are now."""
+        """The number of connections now."""
         return 0 if self._native is None else self._native.connections
 
     def close(self) -> None:
         """End all statements and connections, and listen no longer; twice does nothing.
 
-        What a transaction has not committed is forgotten. The database stays open. A statement that
-        does not end within some seconds is left alone.
+        Changes that a transaction has not committed are forgotten. The database stays open. A
+        statement that does not end within some seconds is left running.
         """
         native, self._native = self._native, None
         if native is not None:
@@ -151,7 +151,7 @@ class PostgresServer(Closing):
 
 
 class _Backend:
-    """What the extension asks for sessions."""
+    """The callbacks of the extension for sessions."""
 
     def __init__(self, server: PostgresServer) -> None:
         self._db = server._db

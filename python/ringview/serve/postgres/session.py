@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...database import Database
 
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
-# What ROLLBACK undoes.
+# Kinds of statements that ROLLBACK undoes.
 _UNDONE = (*CHANGES, "create_table", "create_view", "alter_table", "drop_table", "drop_view")
 # A value of each type of parameter, to bind a query by that has none yet.
 _NUMBERS: dict[int, Parameter] = {
@@ -41,7 +41,7 @@ _SAMPLES: dict[int, Parameter] = {**_NUMBERS, 25: "", 1043: ""}
 
 
 class Session(TransactionSession):
-    """A session of a client; every call comes from one thread at a time."""
+    """A session of a client; calls are made by one thread at a time."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Session(TransactionSession):
         count = max(piece.parameters, len(oids))
         given = [*oids, *[0] * (count - len(oids))]
         failure: Report | None = None
-        # A text may stand where only some texts are values; NULL does everywhere.
+        # Some places accept only some texts as values; NULL is accepted everywhere.
         for samples in (_SAMPLES, _NUMBERS):
             values = [samples.get(oid) for oid in given]
             try:
@@ -213,7 +213,7 @@ class Session(TransactionSession):
         return read_rows(within.outcomes[0][2])
 
     def _is_of_nothing(self, step: Step) -> bool:
-        """Whether it asks for constants where there is no table, as clients do to say hello."""
+        """Whether it selects constants where there is no table, as clients do to say hello."""
         return step.kind == "select" and "from" not in step.piece.words and not self._db.tables
 
     def _selected(self, step: Step, parameters: Sequence[Any]) -> _native.Rows:

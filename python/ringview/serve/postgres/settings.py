@@ -12,7 +12,7 @@ from .tokens import Piece
 
 VERSION = "14.0"
 
-# What a session begins with; the names that `REPORTED` has are told to clients.
+# Initial settings of a session; those that `REPORTED` names are sent to clients.
 DEFAULTS: dict[str, str] = {
     "server_version": f"{VERSION} (ringview {__version__})",
     "server_version_num": "140000",
@@ -89,7 +89,7 @@ class Settings:
         return dict(sorted(self._values.items()))
 
     def set(self, piece: Piece) -> list[tuple[str, str]]:
-        """Do a SET; what clients are to be told is returned."""
+        """Do a SET; returns the settings to report to the client."""
         words = piece.tokens[1:]
         if words and words[0].word in ("session", "local") and len(words) > 1:
             if words[1].word == "characteristics":

@@ -1,7 +1,7 @@
 """Tokens of a text of SQL, and the statements that it has.
 
 Invariant: joined, the tokens are the text without its comments and blanks; a `;` in a string ends
-no statement. Whatever is no token of PostgreSQL's is one of a single character. Cost: linear in
+no statement. Any character that begins no token of PostgreSQL's is a token itself. Cost: linear in
 the text.
 """
 

@@ -38,7 +38,7 @@ class TransactionSession:
         return "E" if self._failed else "I" if self._open is None else "T"
 
     def fail(self) -> None:
-        """Leave an open transaction with nothing but its end to come."""
+        """Mark an open transaction as failed, so that only its end is accepted."""
         self._failed = self._open is not None
 
     def close(self) -> None:

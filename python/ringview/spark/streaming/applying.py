@@ -1,7 +1,7 @@
 """Micro-batches into the database of a stream, each in one transaction.
 
-Where rows that break a contract are left out, they are found by attempts: transactions that end
-with a delete of what is nowhere, so that each of them is undone.
+Rows that break a contract, if they are left out, are found by attempts: transactions that end with
+a delete of a row that is nowhere, so that each of them is undone.
 
 Invariant: a micro-batch is applied once and whole, but for the rows that are handed back as
 refused, or not at all. Cost: of the changes; what `refusals` says where some are refused.
@@ -40,7 +40,7 @@ _NOBODY = "nobody, by whom an attempt is undone"
 
 @dataclass(frozen=True)
 class Applied:
-    """What came of a micro-batch."""
+    """Result of a micro-batch."""
 
     rows: Mapping[str, int]
     """How many rows came, by table."""
@@ -76,12 +76,9 @@ class Applier:
     ) -> Applied:
         """Apply rows by table, as `Plan.arrived` gives them.
 
-        Args:
-            arrived: The rows.
-            batch_id: Under which identity, if any.
-            leaves_out: Whether rows that break a contract are left out.
-            beside: What else is in the transaction, given the rows that are left out.
-            came: The times that move the clock; by default those of the rows.
+        `arrived` are the rows, and `batch_id` is the identity of the transaction, if any. If
+        `leaves_out`, rows that break a contract are left out; `beside` adds to the transaction,
+        given these rows. The clock moves by the times `came`, by default those of the rows.
 
         Raises:
             RingviewError: What the tables or views refuse; nothing has changed then.

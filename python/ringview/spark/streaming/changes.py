@@ -1,10 +1,10 @@
 """A micro-batch as changes of a database.
 
-Invariant: what comes out does not depend on how rows lay in partitions, of which Spark keeps no
-order: bags take the net effect of a micro-batch. Of changes by key the last one counts where a
-column orders them (`latest` compares it with those of earlier micro-batches); else they go in the
-only order in which they make sense, and where there are several they are refused. Cost: O(rows),
-and a sort of the changes by key.
+Invariant: the result does not depend on the partitions of the rows, of which Spark keeps no order:
+bags take the net effect of a micro-batch. Of changes by key the last one counts if a column orders
+them (`latest` compares it with those of earlier micro-batches). Else they are applied in the only
+order in which they make sense, and are refused if there are several. Cost: O(rows), and a sort of
+the changes by key.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ GOES = ("delete", "d", "-d", "-u", "update_preimage")
 GONE = 1, 3
 """The ranks of changes behind which there is no row of the key."""
 
-# An insert is the first thing that happens to a key, the old half of an update comes before the
-# new one, and a delete is the last.
+# An insert is the first change of a key, the old half of an update precedes the new one, and a
+# delete is the last.
 _RANKS = (
     ("insert", "i", "+i", "c", "create", "r", "read"),
     ("-u", "update_preimage"),
@@ -37,7 +37,7 @@ _RANKS = (
 
 
 def rank_of(word: str) -> int:
-    """Where a word stands among those of one micro-batch: the first things that happen are first.
+    """Rank of a word among those of one micro-batch: the first changes of a key rank lowest.
 
     >>> rank_of("c") < rank_of("U") < rank_of("delete") < rank_of("no")
     True
@@ -47,7 +47,7 @@ def rank_of(word: str) -> int:
 
 
 class Changing(Protocol):
-    """What takes changes: a database, or a transaction."""
+    """A receiver of changes: a database, or a transaction."""
 
     def insert(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
         """As `ringview.Database.insert`."""
@@ -91,7 +91,7 @@ Problem = Callable[[pa.Table], RingviewError]
 
 
 class Refusing(Protocol):
-    """What happens to rows that break a contract."""
+    """Treatment of rows that break a contract."""
 
     def __call__(
         self, table: TablePlan, rows: pa.Table, wrong: pa.ChunkedArray, problem: Problem
@@ -111,7 +111,7 @@ def refuse(table: TablePlan, rows: pa.Table, wrong: pa.ChunkedArray, problem: Pr
 
 
 def decode(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[Change]:
-    """The changes that the rows of a micro-batch ask for, in slots as ``plan.layout`` has them.
+    """The changes of the rows of a micro-batch, in slots as ``plan.layout`` has them.
 
     Raises:
         InvalidValueError: A word that says no change, or changes of one key in no order; the
@@ -124,7 +124,7 @@ def decode(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[Change]:
 def changes_of(
     plan: Plan, arrived: Mapping[str, pa.Table], refusing: Refusing = refuse
 ) -> list[Change]:
-    """The changes that rows ask for, by table as `Plan.arrived` gives them.
+    """The changes of rows, by table as `Plan.arrived` gives them.
 
     Further columns of them are in the changes too.
 
@@ -139,7 +139,7 @@ def changes_of(
 
 
 def coming(table: TablePlan, rows: pa.Table) -> pa.ChunkedArray:
-    """Which rows come: those that do not go, and that `changes_of` refuses for nothing but ties."""
+    """Mask of inserted rows: all but deletes, and rows that `changes_of` refuses save for ties."""
     if table.changes == "rows":
         comes = pc.greater(rows[table.multiplicity], 0)
     elif table.op is None:
@@ -303,7 +303,7 @@ def _last(table: TablePlan, rows: pa.Table) -> pa.Table:
 def _without_ties(
     table: TablePlan, rows: pa.Table, by: Sequence[str], refusing: Refusing
 ) -> pa.Table:
-    """Rows without changes of a key of which nothing says which one came first."""
+    """Rows without changes of a key whose order is not given."""
     counts = rows.select(by).group_by(by, use_threads=False).aggregate([([], "count_all")])
     if not rows.num_rows or pc.max(counts["count_all"]).as_py() == 1:
         return rows

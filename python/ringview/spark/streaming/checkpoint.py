@@ -1,11 +1,12 @@
 """The folder of a stream: Spark's own checkpoint, the state, and what they are of.
 
-    checkpoint/plan.json    what is asked, written before anything else
+    checkpoint/plan.json    the query, written before anything else
     checkpoint/spark        which rows a micro-batch has, and which were done
     checkpoint/ringview     the state
 
-Invariant: a stream goes on only with what it began with; what differs is named. A checkpoint that
-is made anew is another one, whatever its path is: it has an identity of its own. Cost: of a start.
+Invariant: a stream continues only with the query that it began with; an error names each
+difference. A checkpoint that is recreated is another one, whatever its path is: it has an identity
+of its own. Cost: of a start.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _IDENTITY = "identity"
 
 
 class Checkpoint:
-    """Where a stream keeps what it must not forget."""
+    """The location of all that a stream must keep."""
 
     def __init__(self, path: str | os.PathLike[str], spark: SparkSession | None = None) -> None:
         self.folder: Location = paths.location(path, spark)
@@ -41,12 +42,12 @@ class Checkpoint:
 
     @property
     def location(self) -> str:
-        """What Spark calls its part, whatever its default file system is."""
+        """Spark's name of its part, whatever its default file system is."""
         return paths.for_spark(self.spark)
 
     @property
     def identity(self) -> str:
-        """What tells this checkpoint from every other one; known once `agree` returned.
+        """The identity of this checkpoint, unlike any other's; available once `agree` returned.
 
         Raises:
             CheckpointError: It has none yet.
@@ -82,7 +83,7 @@ class Checkpoint:
             raise StorageError(f"cannot remove {self.spark}: {problem}") from problem
 
     def agree(self, described: Mapping[str, Any]) -> None:
-        """Note what is asked, or compare it with what was asked when the checkpoint was made.
+        """Note the query, or compare it with the one of which the checkpoint was made.
 
         Raises:
             CheckpointError: It is of another query; the message names what differs.
@@ -141,7 +142,7 @@ class Checkpoint:
         return (self.folder / "plan.json").exists()
 
     def noted(self) -> dict[str, Any]:
-        """What the checkpoint is of, as it was noted.
+        """The query of the checkpoint, as it was noted.
 
         Raises:
             OSError, ValueError: It cannot be read.

@@ -1,11 +1,11 @@
-"""The clock of a stream: it follows the times of the rows that come.
+"""The clock of a stream: it follows the times of the rows received.
 
-A table with a watermark says how late its rows may come. The clock is at the greatest time that
-came in the table, less that; of several tables, at the least of these, so that it waits for the
-slowest. It begins in 1970. Rows that go do not move it, nor do rows that are wrong by themselves.
+A table with a watermark says how late its rows may be. The clock is at the greatest time received
+in the table, less that; of several tables, at the least of these, so that it waits for the slowest.
+It begins in 1970. Deletes do not move it, nor do rows that are wrong by themselves.
 
-Invariant: the clock never goes back, and is a function of the rows that came, whatever the state
-makes of them: so engines in partitions that are sent the same greatest times have the same clock,
+Invariant: the clock never moves back, and is a function of the rows received, whatever the state
+does with them. So engines in partitions that are sent the same greatest times have the same clock,
 and a micro-batch that is applied again finds it where it was. Cost: O(rows) a micro-batch, and a
 step of time in its transaction.
 """
@@ -42,7 +42,7 @@ _TEXT = re.compile(r"\s*(\d+)\s*([a-z]+?)s?\s*", re.IGNORECASE)
 
 
 def delay(given: object) -> int:
-    """How many microseconds a text such as "10 minutes", or a `timedelta`, is.
+    """Number of microseconds of a text such as "10 minutes", or of a `timedelta`.
 
     Raises:
         InvalidValueError: It is none, or below 0.
@@ -65,7 +65,7 @@ def delay(given: object) -> int:
 
 @dataclass(frozen=True)
 class Step:
-    """How far the rows of a micro-batch bring the clock."""
+    """The move of the clock by the rows of a micro-batch."""
 
     greatest: Greatest
     """Those that are new."""
@@ -93,13 +93,13 @@ class Clock:
         return Step(new, self._to(self._greatest | new))
 
     def restore(self) -> None:
-        """Go where the greatest times of the database say: its rows were copied, its clock not."""
+        """Set the clock by the database's greatest times: its rows were copied, its clock not."""
         to = self._to(self._greatest)
         if to is not None:
             self._database.advance(to)
 
     def advance(self, step: Step, transaction: Transaction) -> None:
-        """Go that far, in a transaction behind its other changes."""
+        """Advance the clock, in a transaction behind its other changes."""
         if step.greatest:
             rows = [{TABLE: name, GREATEST: at} for name, at in step.greatest.items()]
             transaction.upsert(self._plan.greatest.name, rows)
@@ -111,7 +111,7 @@ class Clock:
         self._greatest |= step.greatest
 
     def _to(self, seen: Greatest) -> datetime | None:
-        """Where the clock goes by greatest times; None if it stays."""
+        """The new time of the clock by greatest times; None if it stays."""
         tables = self._plan.watermarked
         if not tables or any(table.name not in seen for table in tables):
             return None
@@ -121,7 +121,7 @@ class Clock:
 
 
 class Expiry:
-    """How many rows leave tables for their age while something is done."""
+    """Count of the rows that leave tables for their age during a transaction."""
 
     def __init__(self, plan: Plan, database: Database) -> None:
         self._plan, self._database = plan, database

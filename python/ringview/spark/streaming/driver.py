@@ -1,8 +1,8 @@
 """The state of a stream in one database on the driver, kept beside Spark's checkpoint.
 
 Invariant: a micro-batch is one transaction, and its number is in the same commit, so each counts
-once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
-commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
+once however often Spark sends it. Its changes are sent to the sink until the sink took them, which
+is a commit of its own: a sink is given every batch, the last one maybe twice, with the same rows.
 Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and two synced commits
 of a file, or by a URI one more file (`persisting`).
 """
@@ -82,7 +82,7 @@ class DriverState(State):
         return slots.writeStream.foreachBatch(self.take)
 
     def close(self) -> None:
-        """Wait for the micro-batch that runs, and let the state go."""
+        """Wait for the micro-batch that runs, and release the state."""
         with self._lock:
             if self._closed:
                 return
@@ -165,7 +165,8 @@ class DriverState(State):
         self._persistence.flush()
         if self._sink is not None:
             self._send(self._sink)
-        # Behind the sink: reopened, a file tells what its last transaction moved, and no other.
+        # Behind the sink: a reopened file holds the changes of its last transaction, and of no
+        # other.
         self._send_letters()
         if is_again:
             # It may have been applied where there was no sink, and says so.
@@ -216,7 +217,7 @@ class DriverState(State):
             return
         moved = self._batch_changes()
         for name, changes in moved.items():
-            # The first time it is told of every view, for what columns they have.
+            # The first time it is given every view, for the columns that they have.
             if changes.num_rows or not self._has_sent:
                 sink(name, self._last, changes)
         done = Sent(self._last)
@@ -229,9 +230,9 @@ class DriverState(State):
         self._metrics["moved"] = {name: changes.num_rows for name, changes in moved.items()}
 
     def _keep_unsent(self) -> None:
-        """Write beside the file what its last transaction moved, if the sink has not taken that.
+        """Write the changes of the file's last transaction beside it, if no sink has taken them.
 
-        Once it is written anew, or has one more table, it would not tell.
+        Once it is rewritten, or has one more table, it does not hold them.
         """
         if self._persistence.forgets and self._has_sent and self._is_waiting():
             self._is_beside = True
@@ -241,14 +242,14 @@ class DriverState(State):
         return marks.is_waiting(self._database, self._last)
 
     def _batch_changes(self) -> dict[str, pa.Table]:
-        """What the last batch moved; the first time, all that views hold."""
+        """Changes of the last batch; the first time, all rows of views."""
         if self._pending is None:
             moved = {name: each.changes() for name, each in self._followers.items()}
             self._pending = self._evolved(moved) if self._has_sent else moved
         return self._pending
 
     def _evolved(self, moved: dict[str, pa.Table]) -> dict[str, pa.Table]:
-        """What the last batch moved, behind what moved by new views before it."""
+        """Changes of the last batch, behind those by new views before it."""
         if not self._is_beside:
             return moved
         return unsent.with_evolutions(self._checkpoint.state, self._last, moved, self._plan.views)

@@ -1,13 +1,13 @@
 """Other views and more columns for a stream that is stopped; no row is read again.
 
-On the driver a checkpoint goes on forwards: `plan.json` first says what it is becoming, the state
-follows, and then `plan.json` says that it is. What moves in views by it lies beside the state, for
-the sink of the next micro-batch.
+On the driver a checkpoint only moves forwards: `plan.json` first names the plan that it is
+becoming, the state follows, and then `plan.json` names that plan as its own. The changes that this
+makes in views are kept in files of their own, for the sink of the next micro-batch.
 
 Invariant: killed anywhere, the checkpoint is what it was, or says that it is becoming another, and
-to evolve it again ends that. Replayed, what a sink was told of a view is the view, through its
-replacement too. Cost: views that are new or replaced are filled from the rows that are kept, and
-all views that are replaced are read; with mode="partitioned" all rows are moved.
+a repeated evolution ends that. Replayed, the changes that a sink was given of a view are the view,
+through its replacement too. Cost: views that are new or replaced are filled from the rows that are
+kept, and all views that are replaced are read; with mode="partitioned" all rows are moved.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def widened(plan: Plan, sources: Mapping[str, Source], checkpoint: Checkpoint) -
     try:
         noted = checkpoint.noted().get("tables", {})
     except (OSError, ValueError):
-        # `Checkpoint.agree` tells what is wrong with it.
+        # `Checkpoint.agree` raises the error.
         return plan
     tables = []
     for table in plan.tables:
@@ -105,7 +105,7 @@ def evolve(
 
 
 def _is_whole(plan: Plan, database: Database) -> bool:
-    """Whether the first start came to its end; if not, there is no row, and the next one does."""
+    """Whether the first start was completed; if not, there is no row, and the next one does it."""
     return all(
         table.name in database.tables
         and (not table.static or database.is_applied(marks.loaded(table.name)))
@@ -114,7 +114,7 @@ def _is_whole(plan: Plan, database: Database) -> bool:
 
 
 class _Evolution:
-    """The way of a state to another plan; it can be gone again from anywhere on it."""
+    """The move of a state to another plan; it can be repeated from any point."""
 
     def __init__(
         self, plan: Plan, checkpoint: Checkpoint, database: Database, was: Mapping[str, Any]
@@ -128,7 +128,7 @@ class _Evolution:
         self._number: int = was.get("number", len(unsent.evolutions(state, batch)))
 
     def check(self) -> None:
-        """Refuse what a sink could not be told."""
+        """Refuse changes that could not be sent to a sink."""
         if not self._has_sink:
             return
         if is_waiting(self._database, self._last):
@@ -142,10 +142,10 @@ class _Evolution:
         )
 
     def begin(self) -> dict[str, Any]:
-        """Keep what views hold that may be replaced, as somebody was told of it.
+        """Keep the rows of views that may be replaced, as a sink was given them.
 
         Returns:
-            What must be known to go the way again.
+            The state that a repetition needs.
         """
         locations.remove(self._held)
         changed = replacing.changed(self._before, self._plan.views)

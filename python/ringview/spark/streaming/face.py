@@ -1,7 +1,7 @@
 """`stream`: views that follow streams of Spark.
 
-Invariant: nothing runs before `start`; what is wrong with a query is told by `stream`, what is
-wrong with a checkpoint by `start`. Cost: that of planning.
+Invariant: nothing runs before `start`; `stream` raises errors of the query, `start` those of a
+checkpoint. Cost: that of planning.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ def stream(
             views before them.
         tables: The DataFrame of every table that views name, at least one of them a stream. Those
             that are no streams are loaded once, at the first start, and stay as they were then.
-        multiplicity: The integer column that says how often a row comes, negative where it goes;
-            of all streams, or by table. A micro-batch counts by its net effect.
+        multiplicity: The integer column that says how often a row is inserted, negative for
+            deletes; of all streams, or by table. A micro-batch counts by its net effect.
         op: The column of words that say what a row does, as `ringview.Database.apply` takes them;
-            of all streams, or by table. A frame that has `before` and `after` beside it, as
-            Debezium writes them, is read as such. Without `keys` only whole rows come and go.
-        keys: The columns that tell the rows of a table apart, by table. A stream with keys, and
+            of all streams, or by table. A frame that also has `before` and `after`, as Debezium
+            writes them, is read as such. Without `keys` only whole rows are inserted and deleted.
+        keys: The columns that identify the rows of a table, by table. A stream with keys, and
             neither `multiplicity` nor `op`, brings rows that take the place of those with their
             key.
-        order: The column that says which of two changes of a key came first, such as an offset or
-            a time; of all streams, or by table. With it the last change of a key counts, whichever
-            micro-batch it comes in; its place is kept for every key that ever was. Spark keeps no
-            order within a micro-batch: without one, inserts come before updates, updates before
-            deletes. Two changes of a key that are not told apart are refused.
+        order: The column that orders the changes of a key, such as an offset or a time; of all
+            streams, or by table. With it the last change of a key counts, whichever micro-batch it
+            is in; its place is kept for every key that ever was. Spark keeps no order within a
+            micro-batch: without one, inserts precede updates, and updates deletes. Two changes of a
+            key at the same place are refused.
         keep_for: By table a column of dates or timestamps and how long rows stay, as in
             ``{"orders": ("ts", "7 days")}``: a row leaves once its moment is so much before the
             clock of the stream, as `ringview.Database.create_table` says.
         watermark: By table the column of dates or timestamps that the clock follows, and how late
-            rows may come, as in ``{"orders": ("ts", "10 minutes")}``. The clock is so much behind
-            the greatest moment that came; with several tables, where the slowest is. It is what
-            `now()` is in a query, and begins in 1970. All partitions have the same.
+            rows may be, as in ``{"orders": ("ts", "10 minutes")}``. The clock is that much behind
+            the greatest moment received; with several tables, at the slowest. It is the value of
+            `now()` in a query, and begins in 1970. All partitions have the same.
         parameters: As for `ringview.Database.create_views`.
         dialect: As there.
 
@@ -89,12 +89,12 @@ def stream(
     Example:
         ::
 
-            asked = rs.stream(
+            query = rs.stream(
                 {"spent": "SELECT customer, SUM(total) AS total FROM orders GROUP BY customer"},
                 tables={"orders": spark.readStream.schema(schema).parquet("orders")},
                 multiplicity="times",
             )
-            with asked.write_stream(checkpoint="state", sink=rs.ParquetSink("out")).start() as q:
+            with query.write_stream(checkpoint="state", sink=rs.ParquetSink("out")).start() as q:
                 q.process_all_available()
                 q["spent"].to_arrow()
     """
@@ -105,7 +105,7 @@ def stream(
 
 
 class Stream:
-    """Views and the streams that they follow, as `stream` was asked for them."""
+    """Views and the streams that they follow; made by `stream`."""
 
     def __init__(self, plan: Plan, sources: Mapping[str, Source]) -> None:
         self.plan = plan
@@ -125,19 +125,19 @@ class Stream:
         dead_letters: str | os.PathLike[str] | Sink | None = None,
         memory_limit: int | str | None = None,
     ) -> StreamWriter:
-        """How the stream runs; `start` begins it.
+        """A writer that runs the stream; its `start` begins it.
 
         Args:
             checkpoint: A folder of this stream alone, on the driver's machine or mounted there; or
                 a URI where Spark reads and writes, such as "s3a://bucket/spent". A stream that is
-                started with it again goes on where it was.
-            sink: Where changes go: called as ``sink(view, batch_id, changes)`` for each view that a
-                micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
-                `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
-                all that views hold, be it nothing. After a crash it may be told of the last batch
-                again, with the same rows. One that has a method ``begin(checkpoint, views,
-                is_new)`` gets the checkpoint's identity at each start, the names of the views that
-                it is told of, and whether it took none of this checkpoint's batches yet.
+                started with it again resumes where it was.
+            sink: The target of changes: called as ``sink(view, batch_id, changes)`` for each view
+                that a micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
+                `ParquetSink`; or a dict of these by view. Its first batch has all rows of every
+                view, even if there are none. After a crash it may be given the last batch again,
+                with the same rows. One that has a method ``begin(checkpoint, views, is_new)`` gets
+                the checkpoint's identity at each start, the names of the views that it is given,
+                and whether it took none of this checkpoint's batches yet.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
                 engine for each partition, beside Spark's workers, which have the checkpoint's
                 folder mounted too, unless it is a URI. Views are then such that no group has rows
@@ -148,26 +148,26 @@ class Stream:
             name: Of the query, in Spark's progress and pages.
             partitions: With mode="partitioned", how many; by default those of the checkpoint, else
                 ``spark.sql.shuffle.partitions``, on one machine at most one a core.
-            partition_sink: With mode="partitioned", where changes go from the workers, in parallel:
-                called as ``sink(partition, batch_id, changes)`` where a partition has rows that
-                moved; or a dict of these by view. It is pickled. A task that Spark runs again calls
-                it again, with the same rows under the same numbers. A method ``begin`` is called
-                as that of ``sink``, on the driver. ``sink`` is not told of these views.
-            on_error: What becomes of rows that break a contract: a NULL in a key, a delete of what
-                is not there, a key that is taken, a word that says no change, .. "fail" ends the
-                stream. With "dead_letter" they go to ``dead_letters``, and the other rows of the
-                micro-batch count as if these had not come.
-            dead_letters: Where to: a folder, which gets a file of JSON lines for each micro-batch
-                that has some; or a sink as above, told of them under the name "dead_letters": a
-                `ParquetSink`, or a function. Columns are "batch_id", "table", "row" as JSON,
+            partition_sink: With mode="partitioned", the target of changes from the workers, in
+                parallel: called as ``sink(partition, batch_id, changes)`` where a partition has
+                rows that moved; or a dict of these by view. It is pickled. A task that Spark runs
+                again calls it again, with the same rows under the same numbers. A method ``begin``
+                is called as that of ``sink``, on the driver. ``sink`` is not given these views.
+            on_error: Treatment of rows that break a contract: a NULL in a key, a delete of an
+                absent row, a key that is taken, a word that says no change, .. "fail" ends the
+                stream. With "dead_letter" they are sent to ``dead_letters``, and the other rows of
+                the micro-batch count as if there had been no others.
+            dead_letters: Their target: a folder, which gets a file of JSON lines for each
+                micro-batch that has some; or a sink as above, called with the name "dead_letters":
+                a `ParquetSink`, or a function. Columns are "batch_id", "table", "row" as JSON,
                 "error" and "reason".
             memory_limit: What the engine may take, as for `ringview.Database`; of each partition,
                 where it is by default what `spark.executor.memoryOverhead` leaves it on a cluster.
                 A micro-batch beyond it ends the stream, and nothing of it counts.
 
         Raises:
-            InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that do
-                not go together, or are none.
+            InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that
+                exclude each other, or are none.
             UnsupportedError: The PySpark that is installed has not what the mode needs.
 
         Complexity: see `ringview.spark.streaming`; letters cost O(log rows) attempts a row.
@@ -175,7 +175,7 @@ class Stream:
         Example:
             ::
 
-                writer = asked.write_stream(
+                writer = query.write_stream(
                     "state", sink, on_error="dead_letter", dead_letters="refused"
                 )
         """
@@ -209,9 +209,9 @@ class Stream:
     ) -> None:
         """Move the state of a stream with mode="partitioned" to another number of partitions.
 
-        The stream must not run. It goes on with the checkpoint as if it had always had so many;
-        killed in between, it goes on as it was. As many engines work at once as the stream had
-        partitions when it first began, for of Spark's own state there are as many parts.
+        The stream must not run. It continues with the checkpoint as if it had always had that
+        number; killed in between, it continues as it was. The stream's first number of partitions
+        limits the engines that work at once, for Spark's own state has as many parts.
 
         Args:
             checkpoint: Its folder.
@@ -234,8 +234,8 @@ class Stream:
         Example:
             ::
 
-                asked.repartition("state", partitions=64)
-                asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
+                query.repartition("state", partitions=64)
+                query.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
         """
         require(STATE, 'a stream with mode="partitioned"', "move its state where it runs")
         at = Checkpoint(checkpoint, self._spark)
@@ -248,22 +248,22 @@ class Stream:
         """Let a checkpoint of another query be of this one: other views, more columns.
 
         The stream must not run. Views that are new or have another text are filled from the rows
-        that the checkpoint keeps; no row of a stream is read again. The sink is told of what moves
-        by it with the next micro-batch: of a new view all rows, of one that is replaced the rows
-        that leave and those that come, of one that is gone nothing. Killed in between, the stream
-        goes on as it was, or does not start until it was evolved again.
+        that the checkpoint keeps; no row of a stream is read again. The sink is given the resulting
+        changes with the next micro-batch: of a new view all rows, of a replaced one the rows that
+        are deleted and those that are inserted, of a dropped one nothing. Killed in between, the
+        stream continues as it was, or does not start until it was evolved again.
 
         Args:
             checkpoint: Its folder.
             new_columns: By table the columns that the checkpoint does not keep and that views read
-                now. Somebody must vouch for them: rows that came before have NULL there, which is
-                right where the source has the column only from now on.
+                now. Somebody must vouch for them: earlier rows have NULL there, which is right
+                where the source has the column only from now on.
 
         Raises:
             CheckpointError: Something differs beside views and columns that are named; the sink
                 has not taken the last micro-batch.
-            UnsupportedError: A view that a sink was told of would have other columns, or is not
-                kept in partitions.
+            UnsupportedError: A view that a sink was given would have other columns, or is not kept
+                in partitions.
             InvalidValueError: A new column is none.
             StorageError: It cannot be written, or the stream runs; by a URI, where there are no
                 locks, one that runs ends with its next micro-batch.
@@ -289,7 +289,7 @@ class Stream:
         return f"Stream({', '.join(self.plan.views)})"
 
 
-# By folder, so that a stream that ended lets its state go when the next one is started.
+# By folder, so that a stream that ended releases its state when the next one is started.
 _started: WeakValueDictionary[str, StreamQuery] = WeakValueDictionary()
 
 
@@ -314,7 +314,7 @@ class StreamWriter:
         self._partitions, self._memory_limit = partitions, memory_limit
 
     def start(self) -> StreamQuery:
-        """Begin, or go on where the stream with this checkpoint was.
+        """Begin, or resume where the stream with this checkpoint was.
 
         Raises:
             CheckpointError: The checkpoint is of another query, or lacks a part; the message says

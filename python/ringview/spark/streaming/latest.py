@@ -1,7 +1,7 @@
-"""Changes by key that come late: in a later micro-batch than one that happened after them.
+"""Changes by key that are late: in a later micro-batch than one that happened after them.
 
 Of each key the last change is kept, by the column that orders changes, in a table of the same
-database: so it stands and falls with the rows. A key that is gone is kept there too.
+database: so it is committed and lost with the rows. A deleted key is kept there too.
 
 Invariant: the rows of a table whose changes are ordered are those of the last change of each key,
 however the changes were cut into micro-batches. Cost: an upsert a key that changes, and a look-up
@@ -35,7 +35,7 @@ class Latest:
         self._highest: dict[str, pa.Scalar] = {}
 
     def resolve(self, changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
-        """The changes without those that come late, and with what is kept; how many came late.
+        """The changes without late ones, with the history's; the number of late ones by table.
 
         Raises:
             InvalidValueError: Two changes of a key are at one place of the order.
@@ -53,7 +53,7 @@ class Latest:
         return found, late
 
     def _fresh(self, change: Change, history: TablePlan) -> tuple[Change, pa.Table]:
-        """The changes behind which none of their key has come, and the history's rows of them."""
+        """The changes that are the last of their keys so far, and the history's rows of them."""
         table, rows = change.table, change.rows
         assert table.keys is not None
         assert table.order_column is not None
@@ -76,7 +76,7 @@ class Latest:
             comes = _is_none_of(told[RANK], GONE)
             words = pc.if_else(comes, "upsert", "delete")
             rows = rows.set_column(rows.column_names.index(table.op), table.op, words)
-            # What is not there need not go.
+            # An absent row need not be deleted.
             is_there = _is_none_of(before[RANK].filter(is_fresh), GONE)
             rows = rows.filter(pc.or_(comes, is_there))
         rows = rows.drop_columns([table.order_column, change.rank])
@@ -85,7 +85,7 @@ class Latest:
     def _before(self, told: pa.Table, history: TablePlan) -> pa.Table:
         """The last changes of these keys so far, row by row; NULL where there was none.
 
-        Of keys that come, and behind all that ever came, it is not asked.
+        Inserts behind all earlier changes are not looked up.
         """
         assert history.keys is not None
         schema = pa.schema([history.columns.field(AT), history.columns.field(RANK)])

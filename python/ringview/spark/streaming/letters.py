@@ -1,7 +1,7 @@
-"""Dead letters: rows that broke a contract, with why, and where they go.
+"""Dead letters: rows that broke a contract, with the reasons, and their target.
 
-Invariant: a target is told of the letters of a micro-batch until it took them, of the last one
-maybe twice, with the same letters: files have each of them once. Cost: that of the letters.
+Invariant: a target is given the letters of a micro-batch until it took them, the last ones maybe
+twice, with the same letters: files have each of them once. Cost: that of the letters.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCHEMA = pa.schema(
 )
 
 _OWNER = "_checkpoint"
-# What a message says of the transaction, or of a place among the rows that were tried.
+# Parts of a message about the transaction, or about a place among the rows that were tried.
 _AROUND = re.compile(
     r"^row \d+: |; nothing (of this transaction was applied|was changed)$", re.MULTILINE
 )
@@ -64,12 +64,12 @@ def letters(refused: Sequence[Refused], batch_id: int) -> pa.Table:
 
 
 def in_order(found: pa.Table) -> pa.Table:
-    """Letters in the order in which targets are told of them."""
+    """Letters in the order in which targets are given them."""
     return found.sort_by([(name, "ascending") for name in SCHEMA.names])
 
 
 def counted(refused: Sequence[Refused]) -> dict[str, int]:
-    """How many letters there are, by table."""
+    """Number of letters, by table."""
     return dict(Counter(each.table.name for each in refused))
 
 
@@ -95,7 +95,7 @@ def taken(plan: Plan, database: Database, found: pa.Table) -> None:
 
 
 def send(target: Sink, batch_id: int, found: pa.Table) -> None:
-    """Tell a target of the letters of a micro-batch.
+    """Pass the letters of a micro-batch to a target.
 
     Raises:
         Exception: What the target raises.
@@ -105,11 +105,11 @@ def send(target: Sink, batch_id: int, found: pa.Table) -> None:
 
 
 def target_of(on_error: str, given: object, views: Iterable[str]) -> Sink | None:
-    """Where letters go, from what a user gives; None where a wrong row ends the stream.
+    """The target of letters, from a user's argument; None where a wrong row ends the stream.
 
     Raises:
-        InvalidValueError: The two do not go together, or are none.
-        ExistsError: A view has the name that letters go under.
+        InvalidValueError: The two exclude each other, or are none.
+        ExistsError: A view has the name of the letters.
     """
     if on_error not in ("fail", "dead_letter"):
         raise InvalidValueError(f'on_error is "fail" or "dead_letter", not {on_error!r}')
@@ -136,8 +136,8 @@ def target_of(on_error: str, given: object, views: Iterable[str]) -> Sink | None
 class JsonLines:
     """A folder with a file of JSON lines for each micro-batch that has letters.
 
-    A file is there whole or not at all, and a batch that comes again takes its place, or removes
-    it. The folder has letters of one checkpoint: another one counts its batches anew.
+    A file is there whole or not at all, and a repeated batch replaces it, or removes it. The folder
+    has letters of one checkpoint: another one counts its own batches.
 
     >>> import tempfile
     >>> found = pa.table({"batch_id": [7], "reason": ["no"], "multiplicity": [1]})

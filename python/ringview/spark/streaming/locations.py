@@ -1,4 +1,4 @@
-"""Where a checkpoint lies: in a folder of this machine, or where Spark reads and writes by a URI.
+"""Location of a checkpoint: a folder of this machine, or a URI where Spark reads and writes.
 
 A place of the second kind is spoken to through Spark's own manager of checkpoint files, so that
 whatever holds for Spark's part of a checkpoint (schemes, credentials, how a file appears whole)
@@ -40,7 +40,7 @@ class Remote:
         """That of a session.
 
         Raises:
-            OSError: Spark knows no such file system, or it does not answer.
+            OSError: Spark has no such file system, or it does not answer.
         """
         jvm: Any = spark._jvm
         uri = uri.rstrip("/")
@@ -82,7 +82,7 @@ class Remote:
             return found
 
     def read_bytes(self) -> bytes:
-        """What the file holds."""
+        """Content of the file."""
         with _problems(self._uri):
             stream = self._manager.open(self._path)
             try:
@@ -126,7 +126,7 @@ class Remote:
         self._write(write, True)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """What of a folder has a name like that."""
+        """Files of the folder whose names match a pattern."""
         with _problems(self._uri):
             there = self._manager.list(self._path) if self.exists() else ()
             names = [status.getPath().getName() for status in there]

@@ -6,7 +6,7 @@
 
 No name is written twice: of two writers that append, one finds its number taken, and ends. A
 generation ends with an entry of its log that names the next one, which is thus decided in one step;
-its manifest, a copy of that, is written then, and what came before is removed.
+its manifest, a copy of that, is written then, and the files before it are removed.
 
 Invariant: a crash leaves the generation before, or the next one, each whole; what `append` returned
 from is in it. Of a writer that was overtaken `append` raises, or the other one has read what was
@@ -81,7 +81,7 @@ class _Generation:
 
 
 class ObjectLog:
-    """A file and its log; one writer at a time goes on with it."""
+    """A file and its log; one writer at a time continues it."""
 
     def __init__(self, folder: Remote, checkpoint: str) -> None:
         """Find the newest generation.
@@ -139,7 +139,7 @@ class ObjectLog:
                 file.write(data)
 
     def entries(self) -> Iterator[bytes]:
-        """What was appended, in order; each of it is read when it is asked for.
+        """The appended entries, in order; each of them is read when it is requested.
 
         Raises:
             CheckpointError: Something is missing or damaged.
@@ -153,7 +153,7 @@ class ObjectLog:
             yield found
 
     def append(self, data: bytes) -> None:
-        """Append bytes; on return they are there. Where it raised, it may be called again.
+        """Append bytes; on return they are there. If it raised, it may be called again.
 
         Raises:
             CheckpointError: Another writer was there first; nothing was appended.
@@ -252,7 +252,7 @@ class ObjectLog:
                     raise self._overtaken() from problem
 
     def _all(self, places: list[Remote], read: Callable[[Remote], bytes]) -> Iterator[bytes]:
-        """What files hold, some of them read ahead."""
+        """Contents of files, some of them read ahead."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ringview-read") as pool:
             ahead: deque[Future[bytes]] = deque()
             try:

@@ -1,8 +1,8 @@
 """Checkpoints by the names that Spark takes: folders of this machine, and URIs.
 
-Spark takes a path as it is written, and itself escapes what a URI may not hold: a blank that comes
-escaped is escaped again, and names another folder. Its reader of state escapes once too often (as
-of Spark 4.3), and finds only folders whose names need no escape; for others it gets a link.
+Spark takes a path as it is written, and itself escapes what a URI may not hold: an escaped blank is
+escaped again, and names another folder. Its reader of state escapes once too often (as of Spark
+4.3), and finds only folders whose names need no escape; for others it gets a link.
 
 Invariant: Spark finds the folder that is named here and no other. Cost: O(length); a link is made
 once a folder and process.
@@ -71,7 +71,7 @@ def location(path: str | os.PathLike[str], spark: SparkSession | None) -> Locati
 
 
 def for_spark(folder: Location) -> str:
-    """What Spark calls a folder, whatever its default file system is.
+    """Spark's name of a folder, whatever its default file system is.
 
     >>> for_spark(Path("/a b/ü#1%20"))
     'file:///a b/ü#1%20'

@@ -1,4 +1,4 @@
-"""How the state of a stream on the driver survives it: a file beside the checkpoint, or objects.
+"""Persistence of a stream's state on the driver: a file beside the checkpoint, or objects.
 
 In a folder of this machine the database is a file there, and each transaction a commit of it. By a
 URI the database is in memory: what was applied is appended to a log of objects before a sink gets
@@ -59,7 +59,7 @@ class Persistence(ABC):
 
     @abstractmethod
     def last_moved(self, views: Iterable[str]) -> dict[str, pa.Table]:
-        """What the last batch moved, where the state was opened and no sink took that."""
+        """Changes of the last batch, where the state was opened and no sink took them."""
 
     @abstractmethod
     def note(self, entry: Entry) -> None:
@@ -87,7 +87,7 @@ class Persistence(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let the state go."""
+        """Release the state."""
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -290,7 +290,7 @@ def opened(
         checkpoint: Its checkpoint.
         plan: Its tables.
         views: The views that its state has, if it is there.
-        tells_last: Whether `Persistence.last_moved` is asked for.
+        tells_last: Whether `Persistence.last_moved` is called.
         memory_limit: That of the database.
 
     Raises:
@@ -332,6 +332,6 @@ def _keep_letters(
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """Where a copy of the database is for a moment."""
+    """Folder of a copy of the database, removed at the end."""
     with tempfile.TemporaryDirectory(prefix="ringview-", ignore_cleanup_errors=True) as folder:
         yield Path(folder) / STATE

@@ -1,6 +1,6 @@
-"""What a stream keeps, as data: tables, views, and the slots that rows travel in.
+"""The state of a stream, as data: tables, views, and the slots that rows travel in.
 
-Invariant: a plan can be pickled and knows no Spark, so that the driver and the workers cannot
+Invariant: a plan can be pickled and holds no Spark, so that the driver and the workers cannot
 disagree; two plans that describe themselves alike keep the same state. Cost: O(columns).
 """
 
@@ -53,7 +53,7 @@ class TablePlan:
 
     @property
     def delay(self) -> int | None:
-        """How far the clock is behind the greatest time, in microseconds."""
+        """Distance of the clock to the greatest time, in microseconds."""
         return None if self.watermark is None else self.watermark[1]
 
     @cached_property
@@ -87,7 +87,7 @@ class TablePlan:
         return name
 
     def described(self) -> dict[str, Any]:
-        """What a checkpoint remembers of the table."""
+        """The form of the table in a checkpoint."""
         found: dict[str, Any] = {
             "columns": {field.name: str(field.type) for field in self.columns},
             "keys": self.keys and list(self.keys),
@@ -137,7 +137,7 @@ class Plan:
 
     @cached_property
     def layout(self) -> Layout:
-        """Which slot holds which column of which stream."""
+        """The slots of the columns of each stream."""
         return Layout.of([table.travelling for table in self.streams])
 
     def arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[str, pa.Table]:
@@ -186,7 +186,7 @@ class Plan:
 
     @cached_property
     def greatest(self) -> TablePlan:
-        """The table of the greatest time that came in each of these."""
+        """The table of the greatest time received in each of these."""
         columns = pa.schema([(TABLE, pa.string()), (GREATEST, pa.int64())])
         return TablePlan(self._free("greatest times"), columns, (TABLE,), "upserts", False)
 
@@ -213,7 +213,7 @@ class Plan:
     def histories(self) -> Mapping[str, TablePlan]:
         """By name of a table whose changes are ordered, the table of the last change of each key.
 
-        Deleted keys stay in it, so that a change that comes late does not bring them back.
+        Deleted keys stay in it, so that a late change does not bring them back.
         """
         taken = {table.name for table in self.tables} | self.views.keys()
         found: dict[str, TablePlan] = {}
@@ -253,7 +253,7 @@ class Plan:
         database.create_views(new, parameters=self.parameters, dialect=self.dialect)
 
     def described(self) -> dict[str, Any]:
-        """What a checkpoint remembers of the plan, for JSON."""
+        """The form of the plan in a checkpoint, for JSON."""
         return {
             "tables": {table.name: table.described() for table in self.tables},
             "views": dict(self.views),

@@ -1,7 +1,6 @@
-"""What is known of micro-batches, for who has Spark's progress and not the handle of a stream.
+"""Metrics of micro-batches, for users who have Spark's progress and not the handle of a stream.
 
-Invariant: what is told of a micro-batch is what `StreamQuery.progress` tells of it. Cost: a
-look-up.
+Invariant: the metrics of a micro-batch equal those of `StreamQuery.progress`. Cost: a look-up.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def watch(run_id: str, state: State) -> None:
 
 
 def metrics(progress: StreamingQueryProgress | Mapping[str, Any]) -> dict[str, Any] | None:
-    """What ringview knows of a micro-batch of which Spark tells the progress.
+    """Ringview's metrics of a micro-batch, found by Spark's progress of it.
 
     For a `StreamingQueryListener`, which gets the progress of all streams of a session: its
     ``event.progress``, or ``query.lastProgress``.

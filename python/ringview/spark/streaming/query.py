@@ -1,7 +1,7 @@
 """The handle of a stream that runs.
 
-Invariant: what ended a stream is raised as it came, in ringview's own class where ringview raised
-it. Cost: a reader waits for the transaction that runs, no longer.
+Invariant: the error that ended a stream is raised unchanged, in ringview's own class where ringview
+raised it. Cost: a reader waits for the transaction that runs, no longer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StreamQuery:
 
     @property
     def exception(self) -> BaseException | None:
-        """What ended it; None while it runs, and if it was stopped."""
+        """The error that ended it; None while it runs, and if it was stopped."""
         if self.is_active:
             return None
         raised = self._query.exception()
@@ -93,7 +93,7 @@ class StreamQuery:
     def stop(self) -> None:
         """End it; a micro-batch that runs is done whole, or not at all. Twice does nothing.
 
-        The views cannot be read any more; a stream with the same checkpoint goes on with them.
+        The views cannot be read any more; a stream with the same checkpoint continues with them.
         """
         self._query.stop()
         self._state.close()

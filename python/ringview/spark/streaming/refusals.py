@@ -1,15 +1,15 @@
-"""Which rows of a micro-batch break a contract, once the micro-batch was refused.
+"""Rows of a micro-batch that break a contract, found once the micro-batch was refused.
 
-What is wrong with a row whatever the state is (NULL keys, words that are none) is seen at once, for
-all rows together. What the state refuses (deletes of what is not there, keys that are taken) is
-found by attempts, which are undone. Tables keep rows of different keys apart, bags different rows:
-so sets of those are tried by themselves, and halved where they are refused. What only a view
-refuses is found on a copy of the state.
+Rows that are wrong whatever the state is (NULL keys, words that are none) are seen at once, for all
+rows together. Rows that the state refuses (deletes of absent rows, keys that are taken) are found
+by attempts, which are undone. In tables rows of different keys are independent, in bags different
+rows: so sets of those are tried by themselves, and halved where they are refused. Rows that only a
+view refuses are found on a copy of the state.
 
-Invariant: what is refused depends on the rows and the state, and not on the order in which rows
-lie: a micro-batch that comes again is refused the same rows. Of a key or a bag's row no more is
-refused than must be. Cost: where nothing is refused, none; else each row is tried O(log rows)
-times, and a row that is refused costs O(log rows) attempts. The copy costs the state, once.
+Invariant: the refused rows depend on the rows and the state, and not on the order of the rows: of a
+repeated micro-batch the same rows are refused. Of a key or a bag's row no more is refused than must
+be. Cost: if nothing is refused, none; else each row is tried O(log rows) times, and a row that is
+refused costs O(log rows) attempts. The copy costs the state, once.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Refusals:
             self._why |= {place: problem for element in unit for place in element}
 
     def _find_wrong(self) -> None:
-        """What `changes_of` sees; the rows have their numbers with them."""
+        """Find the rows that `changes_of` refuses; the rows have their numbers with them."""
         number = "number"
         while any(number in rows.column_names for rows in self._arrived.values()):
             number += "_"
@@ -167,11 +167,11 @@ class Refusals:
     def _prefix(
         self, taken: list[RowRef], element: _Element, attempt: Attempt
     ) -> tuple[int, RingviewError | None]:
-        """How many rows of an element can be taken behind others, and why no more.
+        """Number of rows of an element that can be taken behind others, and why no more.
 
-        Rows that come stand before those that go, of which the large ones are last: so what is
-        refused is the end of them. Where a key is taken, rows that come may be refused alone and
-        not together with such as go: so few rows are tried from their end.
+        Inserts precede deletes, of which the large ones are last: so the refused rows are the end
+        of them. If a key is taken, inserts may be refused alone and not together with deletes: so
+        few rows are tried from their end.
         """
 
         def refusal(count: int) -> RingviewError | None:
@@ -198,7 +198,7 @@ class Refusals:
         return low, why
 
     def _units(self) -> Iterator[_Unit]:
-        """What is left in units, in an order that depends on the rows alone."""
+        """The remaining rows in units, in an order that depends on the rows alone."""
         left = list(self._row_refs())
         for table in self._plan.streams:
             rows = self._arrived.get(table.name)
@@ -260,7 +260,7 @@ def _plain(value: Any) -> Any:
 
 
 def _order(table: TablePlan, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Rows that come before those that go, small numbers before large ones."""
+    """Sort key: inserts before deletes, small numbers before large ones."""
     times = row[table.multiplicity] if table.changes == "rows" else 1
     word = "" if table.op is None else str(row[table.op]).lower()
     if table.changes == "signs":

@@ -1,7 +1,7 @@
-"""Views that take the place of others: which ones, and what moves by it.
+"""Views that take the place of others, and the changes that this makes.
 
-Invariant: replayed behind what a sink was told of a view, what moves by its replacement comes to
-the new view. Cost: that of both views.
+Invariant: replayed behind the changes that a sink was given of a view, those of its replacement
+lead to the new view. Cost: that of both views.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ringview.spark.streaming.unsent import together
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The views that are gone, or have another text."""
+    """The views that were dropped, or have another text."""
     return [
         name for name, sql in before.items() if name not in now or not is_same_text(sql, now[name])
     ]
@@ -34,7 +34,7 @@ def schemas(plan: Plan) -> dict[str, pa.Schema]:
 
 
 def check(before: Mapping[str, pa.Schema], now: Mapping[str, pa.Schema]) -> None:
-    """Refuse views that have other columns than a sink was told of.
+    """Refuse views whose columns differ from those that a sink was given.
 
     Raises:
         UnsupportedError: One has.
@@ -48,7 +48,7 @@ def check(before: Mapping[str, pa.Schema], now: Mapping[str, pa.Schema]) -> None
 
 
 def delta(before: pa.Table | None, now: pa.Table) -> pa.Table:
-    """What a view that holds ``now`` changed since it held ``before``, as changes from nothing.
+    """The changes of a view that now holds ``now``, as changes from nothing.
 
     >>> held = pa.table({"a": [1, 2], "multiplicity": [1, 1]})
     >>> holds = pa.table({"a": [2, 3], "multiplicity": [1, 1]})

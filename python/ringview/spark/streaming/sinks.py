@@ -1,6 +1,6 @@
-"""The sinks of a stream: what a user gives, as one sink for all views, or as sinks in workers.
+"""The sinks of a stream: a user's argument, as one sink for all views, or as sinks in workers.
 
-Invariant: a view without a sink is not told of. Cost: none beside the sinks'.
+Invariant: changes of a view without a sink are not sent. Cost: none but the sinks'.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PartitionSinks:
         return dumped
 
     def begin(self, checkpoint: str, is_new: bool) -> None:
-        """Tell those that ask whose batches they will be given; here, and not in workers."""
+        """Call `begin` of those that have it with the identity; here, and not in workers."""
         for view, sink in self.by_view.items():
             asks = getattr(sink, "begin", None)
             if asks is not None:
@@ -82,7 +82,7 @@ class PartitionSinks:
 
 @dataclass(frozen=True)
 class Ends:
-    """Where what comes out of a stream goes."""
+    """The targets of a stream's results."""
 
     sink: Sink | None
     in_partitions: PartitionSinks | None
@@ -115,7 +115,7 @@ def _check_views(what: str, given: Mapping[str, object], views: Mapping[str, str
 
 
 class _ByView:
-    """Sinks by view; views without one are not told of."""
+    """Sinks by view; changes of views without one are not sent."""
 
     def __init__(self, sinks: Mapping[str, Sink]) -> None:
         self._sinks = sinks

@@ -1,7 +1,7 @@
 """From DataFrames to a plan, and to one stream of typed slots.
 
-Invariant: whatever can be known to be wrong before a row moves is told here, with the names that
-the user gave. Cost: that of planning; no data is touched.
+Invariant: every error that can be found before a row moves is raised here, with the names that the
+user gave. Cost: that of planning; no data is touched.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Source:
 
     @property
     def streams(self) -> bool:
-        """Whether rows come all the time."""
+        """Whether it is a stream of rows."""
         return bool(self.frame.isStreaming)
 
     @property
@@ -91,7 +91,7 @@ def prepare(
     keep_for: Times | None = None,
     watermark: Times | None = None,
 ) -> tuple[Plan, dict[str, Source]]:
-    """The plan of a stream, and where the rows of its tables come from."""
+    """The plan of a stream, and the sources of the rows of its tables."""
     if not views:
         raise InvalidValueError('there is no view to keep; say views={"name": "SELECT .."}')
     _check_frames(tables)
@@ -300,7 +300,7 @@ def _check_type(
 
 
 def _used(plan: Plan, refused: Sequence[str]) -> set[str]:
-    """Every name that stands in the queries; views are made over empty tables, which may refuse."""
+    """Every name in the queries; views are made over empty tables, which may refuse."""
     draft = Database()
     plan.create_tables(draft)
     try:
@@ -365,10 +365,10 @@ def _flat(table: TablePlan, source: Source) -> tuple[DataFrame, dict[str, Column
 
 
 def _unwrapped(table: TablePlan, source: Source) -> tuple[DataFrame, dict[str, Column]]:
-    """Rows with `before` and `after` as changes: the new row, or the old one where it goes.
+    """Rows with `before` and `after` as changes: the new row, or the old one where it is deleted.
 
-    An update without a key takes the old row away and brings the new one; so does one that moves a
-    key. What has no word is a tombstone, which Kafka keeps behind a delete.
+    An update without a key deletes the old row and inserts the new one; so does one that moves a
+    key. A row without a word is a tombstone, which Kafka keeps behind a delete.
     """
     assert source.op is not None
     op = column(source.op)

@@ -1,7 +1,7 @@
-"""Where the state of a stream is; the handle of a query asks nothing else of a mode.
+"""The state of a stream, with all methods of a mode that the handle of a query calls.
 
-Invariant: one micro-batch runs at a time, and none when the state is let go; what a micro-batch
-raised is kept as it was. Cost: a mode's own.
+Invariant: one micro-batch runs at a time, and none when the state is released; the error of a
+micro-batch is kept as it was. Cost: a mode's own.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class State(ABC):
         return None if self._last < 0 else self._last
 
     def metrics_of(self, batch_id: int) -> dict[str, Any] | None:
-        """What is known of a micro-batch; None if it did not run here, or is long past."""
+        """Metrics of a micro-batch; None if it did not run here, or is long past."""
         return self._past.get(batch_id)
 
     @property
     def failure(self) -> BaseException | None:
-        """What a micro-batch raised, and ended the stream."""
+        """The error of a micro-batch that ended the stream."""
         return self._failure
 
     def take(self, rows: DataFrame, batch_id: int) -> None:
@@ -77,17 +77,17 @@ class State(ABC):
 
     @abstractmethod
     def metrics(self) -> dict[str, Any]:
-        """What is known of the last micro-batch, for the progress.
+        """Metrics of the last micro-batch, for the progress.
 
-        Under "rows" how many came, and under "dead_letters" how many of these broke a contract, by
-        table; under "late" how many keys came late; under "moved" the rows that sinks were told of,
-        by view; "engine_seconds"; "state_bytes"; with a watermark "clock", and under "expired" how
-        many rows left for their age, by table.
+        By table "rows" counts the rows received, "dead_letters" those that broke a contract, "late"
+        the keys of late changes. "moved" counts the rows that sinks were given, by view;
+        "engine_seconds"; "state_bytes"; with a watermark "clock", and "expired" counts the rows
+        that left for their age, by table.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let the state go, once no micro-batch runs; twice does nothing."""
+        """Release the state, once no micro-batch runs; twice does nothing."""
 
     @abstractmethod
     def _take(self, rows: DataFrame, batch_id: int) -> None: ...

@@ -1,7 +1,7 @@
-"""What a sink is still to be told, kept beside the state.
+"""Changes that are yet to be sent to a sink, kept beside the state.
 
-A process that is killed leaves a file that still tells what its last transaction moved. One that
-closes the file may write it anew, and keeps the changes here; so does one that replaces views.
+A process that is killed leaves a file that still holds the changes of its last transaction. One
+that closes the file may rewrite it, and keeps the changes here; so does one that replaces views.
 
 Invariant: a file of changes is there whole or not at all. Cost: that of the changes, and only
 where a sink failed or a view is replaced.
@@ -24,23 +24,23 @@ _SCHEMA = pa.schema({"view": pa.string(), "rows": pa.large_binary()})
 
 
 def of_batch(state: Location, batch_id: int) -> Location:
-    """Where that is what a batch moved."""
+    """Location of the changes of a batch."""
     return state / f"unsent-{batch_id}"
 
 
 def of_evolution(state: Location, batch_id: int, number: int) -> Location:
-    """Where that is what moved by new views, to be told with a batch; several come in order."""
+    """Location of changes by new views, to be sent with a batch; several are sent in order."""
     return state / f"evolved-{batch_id}-{number:06d}"
 
 
 def evolutions(state: Location, batch_id: int) -> list[Location]:
-    """What is to be told with a batch beside what it moves, in order."""
+    """Changes by new views that are sent with a batch in addition to its own, in order."""
     found: list[Location] = [*state.glob(f"evolved-{batch_id}-[0-9]*")]
     return sorted(found, key=lambda place: place.name)
 
 
 def forget_from(state: Location, number: int) -> None:
-    """Remove evolutions from a number on, which never came to their end."""
+    """Remove evolutions from a number on, which were never completed."""
     for place in state.glob("evolved-*"):
         if int(place.name.rpartition("-")[2]) >= number:
             _remove(place)
@@ -49,7 +49,7 @@ def forget_from(state: Location, number: int) -> None:
 def with_evolutions(
     state: Location, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
 ) -> dict[str, pa.Table]:
-    """What a batch moved in views, behind what moved by new views before it."""
+    """Changes of views by a batch, behind those by new views before it."""
     found = dict(moved)
     for place in evolutions(state, batch_id)[::-1]:
         for name, before in (read(place) or {}).items():
@@ -61,7 +61,7 @@ def with_evolutions(
 
 
 def is_any(state: Location) -> bool:
-    """Whether there is something that a sink is still to be told."""
+    """Whether there are changes that are yet to be sent to a sink."""
     return any(True for name in ("unsent-*", "evolved-*") for _ in state.glob(name))
 
 
@@ -100,7 +100,7 @@ def forget(state: Location) -> None:
 
 
 def forget_before(state: Location, batch_id: int) -> None:
-    """Remove what was to be told with earlier batches."""
+    """Remove changes that were to be sent with earlier batches."""
     for place in state.glob("evolved-*"):
         if int(place.name.split("-")[1]) < batch_id:
             _remove(place)
@@ -112,7 +112,7 @@ def _remove(place: Location) -> None:
 
 
 def together(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Changes and later ones as one: rows that came and went again are none.
+    """Changes and later ones as one: rows that were inserted and deleted again are none.
 
     >>> came = pa.table({"a": [1, 2], "multiplicity": [1, 1]})
     >>> went = pa.table({"a": [2, 3], "multiplicity": [-1, 1]})
@@ -124,7 +124,7 @@ def together(first: pa.Table, second: pa.Table) -> pa.Table:
     try:
         grouped = rows.group_by(names, use_threads=False).aggregate([(times, "sum")])
     except pa.ArrowNotImplementedError:
-        # Lists and structs; replayed in order, the rows come to the same.
+        # Lists and structs; replayed in order, the rows have the same result.
         return rows
     grouped = grouped.rename_columns([*names, times]).cast(first.schema)
     return grouped.filter(pc.not_equal(grouped[times], 0))

@@ -5,7 +5,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tells those who wait that something has moved.
+/// Wakes the threads that wait for a change.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: Mutex<u64>,

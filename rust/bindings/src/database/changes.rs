@@ -18,7 +18,7 @@ use crate::watch::Progress;
 /// Tables of which it is remembered how plain rows are read.
 const ROW_LAYOUTS: usize = 64;
 
-/// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
+/// Calls with fewer rows keep the interpreter: releasing it would take longer than they do.
 const FEW: u64 = 64;
 
 #[pymethods]
@@ -69,7 +69,7 @@ impl Database {
         Ok(RowBuffer::new(self.row_layout(py, table)?))
     }
 
-    /// Reads rows, for a change that comes later; the caller may write to its memory after that.
+    /// Reads rows, for a later change; the caller may write to their memory after that.
     fn take(&self, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
         let mut batches = Vec::new();
         self.rows(data, BufferMode::Copied, &mut batches)?;
@@ -125,7 +125,7 @@ impl Database {
         Ok(applied)
     }
 
-    /// How plain rows of a table are read.
+    /// Layout in which plain rows of a table are read.
     fn row_layout(&self, py: Python<'_>, table: &str) -> PyResult<Arc<RowLayout>> {
         let (id, schema) = self.engine(py)?.value.table_schema(table).or_raise(py)?;
         let lock = || {
@@ -171,7 +171,7 @@ impl Database {
         watch.finish(py, applied)
     }
 
-    /// Threads that come while one writes are written together.
+    /// Changes of threads that wait while one writes are written together.
     fn apply_with_others(
         &self,
         py: Python<'_>,
@@ -203,7 +203,7 @@ impl Database {
     }
 }
 
-/// What tells changes from others: an integer or a text.
+/// Identity of changes: an integer or a text.
 pub(super) fn read_id(id: &Bound<'_, PyAny>) -> PyResult<BatchId> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(BatchId::Name(text.to_str()?.to_owned()));

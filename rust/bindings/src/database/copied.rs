@@ -16,7 +16,7 @@ use crate::planned::{Reader, broken};
 
 #[pymethods]
 impl Database {
-    /// The rows of a table, from values of some of its columns, for a change that comes later.
+    /// The rows of a table, from values of some of its columns, for a later change.
     fn copied(
         &self,
         py: Python<'_>,

@@ -1,7 +1,7 @@
-//! Views declared, and planned: each by its text and what is said beside it.
+//! Views declared, and planned: each by its text and its options.
 //!
-//! Invariant: a view is kept as its text stands where an engine keeps it so, else in the form of blocks. The steps of a plan
-//! of Spark, which have no text, are declared by queries. Cost: that of binding the text, and the engine's.
+//! Invariant: a view is kept in the form of its text if an engine keeps it so, else in the form of blocks. The steps of
+//! a plan of Spark, which have no text, are declared by queries. Cost: that of binding the text, and the engine's.
 
 use std::str::FromStr;
 
@@ -134,8 +134,8 @@ impl Database {
         self.change_views(py, |database, poll| database.create_view(view, poll))
     }
 
-    /// How a view would be maintained, in a form of `Explanation`. `engine` names the one that is to keep it; if None, the
-    /// cheapest.
+    /// Plan of a view that is not created, in a form of `Explanation`. `engine` names the one that is to keep it; if
+    /// None, the cheapest.
     #[pyo3(signature = (definition, format, engine=None))]
     fn plan(
         &self,

@@ -48,7 +48,7 @@ impl Database {
         watch.finish(py, filled)
     }
 
-    /// How many operations a draft has.
+    /// Number of operations of a draft.
     fn draft_len(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.engine(py)?.value.draft_len())
     }

@@ -1,4 +1,4 @@
-//! Databases and files: opened, copied, written anew, let go.
+//! Databases and files: opened, copied, rewritten, closed.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -98,18 +98,18 @@ impl Database {
         detach(py, || engine.snapshot()).or_raise(py)
     }
 
-    /// Where the file is; None in memory.
+    /// Path of the file; None in memory.
     fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         Ok(self.engine(py)?.value.path().map(Path::to_owned))
     }
 
-    /// Forgets all tables and views, for good, but for what is in the file; whoever asks for them
-    /// afterwards is told.
+    /// Forgets all tables and views, for good, but for what is in the file; later calls raise an
+    /// error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut held = self.engine.hold(py)?;
         let engine = &mut *held.value;
         let done = detach(py, || engine.close());
-        // Where snapshots alone are durable, and none could be taken, it stays open.
+        // If snapshots alone are durable, and none could be taken, it stays open.
         if done.is_ok() || engine.path().is_none() {
             self.closed.store(true, Ordering::Relaxed);
             self.bell.ring();

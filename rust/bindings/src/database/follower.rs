@@ -1,8 +1,8 @@
-//! The class `Follower`: what moved in a view, for one reader; and how it waits for more.
+//! The class `Follower`: the changes of a view, for one reader; and its wait for more.
 //!
-//! Invariant: rows are forgotten only when they are in the caller's hands: made, taken in by the library
-//! that reads them, and no Ctrl-C pending. Whoever waits has let go of the interpreter and of the
-//! database, and looks for Ctrl-C every `SLICE`. Cost above the engine's: microseconds a call.
+//! Invariant: rows are forgotten only when they are in the caller's hands: made, taken in by the library that reads
+//! them, and no Ctrl-C pending. A thread that waits has released the interpreter and the database, and checks for
+//! Ctrl-C every `SLICE`. Cost above the engine's: microseconds a call.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ impl Follower {
         visit.call(&self.database)
     }
 
-    /// What moved since the last call, given to `into`; kept for the next call if that raises.
+    /// Changes since the last call, passed to `into`; kept for the next call if that raises.
     fn changes<'py>(&self, into: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = into.py();
         let mut engine = self.database.get().engine(py)?;
@@ -186,7 +186,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // Where the database is busy, the next change of the view sees that nobody follows.
+        // If the database is busy, the next change of the view sees that nobody follows.
         let cursor = self
             .cursor
             .get_mut()

@@ -81,7 +81,7 @@ impl Database {
             .or_raise(py);
         }
         let gone = declared.remove(at);
-        // What it held may run Python as it goes.
+        // Dropping its content may run Python.
         drop((declared, engine));
         drop(gone);
         Ok(())
@@ -101,7 +101,7 @@ impl Database {
     /// Shows the collector the functions, which may refer to the database that calls them. Views refer to none by themselves.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         match self.functions.try_lock() {
-            // What another database calls, too, that keeps.
+            // A function that another database calls, too, is kept by that one.
             Ok(declared) => (declared.iter())
                 .filter(|one| one.is_of_one())
                 .try_for_each(|one| one.of_python.traverse(&visit)),
@@ -169,7 +169,7 @@ pub(super) fn resolved_functions(
             for view in engine.definitions() {
                 called.extend(called_by(view).or_raise(py)?);
             }
-            // Views that are gone by now may have called others.
+            // Views that were dropped since may have called others.
             declared.retain(|one| called.contains(one.function.signature()));
             missing.retain(|one| called.contains(one));
         }

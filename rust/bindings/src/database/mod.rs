@@ -1,7 +1,7 @@
 //! The class `Database`: names and capsules in, capsules and texts out.
 //!
-//! Invariant: one call at a time, whichever thread it comes from; the interpreter is free while the
-//! engine works on more than a few rows. Cost above the engine's: microseconds a call, nothing a row.
+//! Invariant: one call at a time, whichever thread makes it; the interpreter is free while the engine works on more
+//! than a few rows. Cost above the engine's: microseconds a call, nothing a row.
 //!
 //! | file | holds |
 //! |---|---|
@@ -75,7 +75,7 @@ pub(crate) struct Database {
     row_layouts: Mutex<Vec<(u64, Arc<RowLayout>)>>,
     /// The functions of the user, oldest first.
     functions: Mutex<Vec<Declared>>,
-    /// Where each transaction is on disk when it returns.
+    /// Group commit, if each transaction is on disk when it returns.
     group: Option<Group>,
 }
 
@@ -218,8 +218,8 @@ impl Database {
         Ok(Rows::new(row))
     }
 
-    /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number; `keep_for`, a column and how
-    /// long rows stay; `oldest`, when the oldest row is of, in microseconds since 1970; `expired`, how many rows left for
+    /// Status of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number; `keep_for`, a column and how long
+    /// rows stay; `oldest`, the time of the oldest row, in microseconds since 1970; `expired`, how many rows left for
     /// their age.
     fn table_info<'py>(&self, py: Python<'py>, table: Handle) -> PyResult<Bound<'py, PyDict>> {
         let status = self.table_status(py, &table)?;
@@ -286,7 +286,7 @@ impl Database {
 }
 
 impl Database {
-    /// Drops something, and tells who waits for changes of what went.
+    /// Drops something, and wakes those who wait for its changes.
     fn dropped_by(
         &self,
         py: Python<'_>,
@@ -338,7 +338,7 @@ impl Database {
         self.engine.if_idle(|engine| use_it(engine.readers()));
     }
 
-    /// What is rung after each change.
+    /// The bell that rings after each change.
     pub(crate) fn bell(&self) -> &Bell {
         &self.bell
     }

@@ -21,8 +21,8 @@ impl Database {
         Ok(Columns::new((*schema).clone()))
     }
 
-    /// What a view adds to the same view over more rows: its groups with payloads as bytes, or its rows
-    /// with multiplicities, as an object with `__arrow_c_stream__`.
+    /// Contribution of a view to the same view over more rows: its groups with payloads as bytes, or its rows with
+    /// multiplicities, as an object with `__arrow_c_stream__`.
     fn view_partials(&self, py: Python<'_>, view: Handle) -> PyResult<Rows> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;

@@ -1,7 +1,8 @@
 //! Statements of a script, done on the database.
 //!
-//! Invariant: a statement that changes rows reads and changes them in one turn, so that nothing comes between; one of a
-//! transaction that is open is told what it would change, and changes nothing. Cost: that of its query and its changes.
+//! Invariant: a statement that changes rows reads and changes them in one turn, so that no other change is between; one
+//! of a transaction that is open returns the changes that it would make, and makes none. Cost: that of its query and
+//! its changes.
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
@@ -72,7 +73,7 @@ impl Database {
                     poll: &mut poll,
                 },
             )?;
-            // What comes back as it went is no change.
+            // An update that leaves a row as it was is no change.
             let net = matches!(statement.sql, Sql::Update(_));
             engine.apply(&planned.changes(), (net, id), &mut poll)?;
             Ok((planned.rows, planned.returned))
@@ -83,8 +84,8 @@ impl Database {
         Ok((changed, returned.map(Rows::new)))
     }
 
-    /// How many rows an INSERT, an UPDATE or a DELETE would change behind the changes of a transaction that is open, its own
-    /// changes, as `apply` takes them, and what RETURNING shows.
+    /// Number of rows that an INSERT, an UPDATE or a DELETE would change behind the changes of a transaction that is
+    /// open, its own changes, as `apply` takes them, and the rows of RETURNING.
     fn changes_of(
         &self,
         py: Python<'_>,
@@ -294,7 +295,7 @@ impl Database {
         }
     }
 
-    /// What a reader makes of the tables behind some changes.
+    /// Result of a reader over the tables behind some changes.
     fn reading<T: Send>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What is read of views: their rows, groups, changes and explanations; of samples what only they have.
+//! Reads of views: their rows, groups, changes and explanations; of samples their join size and draws.
 
 use std::str::FromStr;
 
@@ -29,8 +29,8 @@ impl Database {
         engine.value.is_sample(view.name()).or_raise(py)
     }
 
-    /// How many rows the join of a sample has: at least, at most, and the largest key held, which tells about how
-    /// many where these differ.
+    /// Number of rows of the join of a sample: at least, at most, and the largest key held, which estimates the number
+    /// if these differ.
     fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<(u128, u128, f64)> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
@@ -68,7 +68,7 @@ impl Database {
         read(py, |poll| engine.view_result_with(view.name(), poll))
     }
 
-    /// What moved in a view since the last call, with a last column of multiplicities, given to
+    /// Changes of a view since the last call, with a last column of multiplicities, passed to
     /// `into`; kept for the next call if that raises.
     fn view_changes<'py>(
         &self,
@@ -186,14 +186,14 @@ impl Database {
         Ok(RowStream::new(slf.clone().unbind(), stream))
     }
 
-    /// How many rows a view has.
+    /// Number of rows of a view.
     fn view_len(&self, py: Python<'_>, view: Handle) -> PyResult<usize> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
         detach(py, || engine.view_len(view.name())).or_raise(py)
     }
 
-    /// How a view is maintained, with what each node holds, in a form of `Explanation`.
+    /// Plan of a view, with the content of each node, in a form of `Explanation`.
     fn view_explain(&self, py: Python<'_>, view: Handle, format: &str) -> PyResult<String> {
         let format = Format::from_str(format).or_raise(py)?;
         let engine = self.engine_with_view(py, &view)?;
@@ -226,7 +226,7 @@ impl Database {
         Ok(text.map(str::to_owned))
     }
 
-    /// The columns that tell the groups of a view, with the names of their types.
+    /// The columns that identify the groups of a view, with the names of their types.
     fn view_key(&self, py: Python<'_>, view: Handle) -> PyResult<Vec<(String, String)>> {
         let engine = self.engine_with_view(py, &view)?;
         let key = engine.value.view_key(view.name()).or_raise(py)?;
@@ -267,7 +267,7 @@ impl Database {
         Ok((Rows::new(rows), places))
     }
 
-    /// The rows that have some values in columns that tell the groups of a view.
+    /// The rows that have some values in columns that identify the groups of a view.
     fn view_where(&self, view: Handle, key: &Bound<'_, PyDict>) -> PyResult<Rows> {
         let py = key.py();
         let key = Names::read(key)?;

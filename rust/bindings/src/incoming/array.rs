@@ -1,11 +1,10 @@
 //! A C array of a known schema to a record batch, checked.
 //!
-//! Invariant: what the structures of the interface say is believed only as far as it fits together:
-//! lengths, offsets, children, buffers and their number are checked here, once a batch; what stands in
-//! the buffers (offsets of strings, views, keys of dictionaries, UTF-8) is checked value by value by
-//! `ringview_core`, where it is read anyway. So no pass over the data is made to check it, and neither
-//! rows before or behind a slice nor what lies under a NULL are looked at. How much memory stands behind
-//! a pointer the interface does not tell, to nobody.
+//! Invariant: the structures of the interface are believed only as far as they fit together: lengths, offsets,
+//! children, buffers and their number are checked here, once a batch. The contents of the buffers (offsets of strings,
+//! views, keys of dictionaries, UTF-8) are checked value by value by `ringview_core`, where they are read anyway. So no
+//! pass over the data is made to check it, and neither rows before or behind a slice nor values under a NULL are looked
+//! at. The interface has no size of the memory behind a pointer.
 //!
 //! The import is not that of `arrow-array`: that one believes every number, panics over children that are
 //! missing, reads unaligned offsets as if they were aligned, and leaves the check to a pass over all
@@ -116,7 +115,7 @@ fn whole_rows_are_there(array: &FFI_ArrowArray, start: usize, rows: usize) -> Ch
     }
 }
 
-/// How the values of a type are laid out.
+/// Layout of the values of a type.
 enum Layout {
     Bits,
     /// Values of so many bytes.
@@ -163,7 +162,7 @@ struct ArraySource<'a> {
 #[derive(Clone, Copy)]
 struct Window {
     start: usize,
-    /// Rows before those that were asked for.
+    /// Rows before the requested ones.
     skip: usize,
     rows: usize,
 }
@@ -203,7 +202,8 @@ impl ArraySource<'_> {
             _ => Vec::new(),
         };
         // SAFETY: the buffers are as many as the type has, aligned, and as long as the rows need;
-        // NULLs are counted here. What the values point to is checked where they are read, or here.
+        // NULLs are counted here. Memory that values point to is checked where they are read, or
+        // here.
         let data = unsafe {
             ArrayData::new_unchecked(ty.clone(), rows, None, validity, skip, buffers, children)
         };
@@ -227,7 +227,7 @@ impl ArraySource<'_> {
         }
     }
 
-    /// Where buffer `at` begins; may be null.
+    /// Start of buffer `at`; may be null.
     fn pointer(&self, at: usize) -> *const u8 {
         // SAFETY: `check_buffers` has seen that there are so many.
         unsafe { self.array.buffers.add(at).read_unaligned() }.cast()
@@ -274,7 +274,7 @@ impl ArraySource<'_> {
         self.slice(at, window.start / 8, window.count().div_ceil(8), 1)
     }
 
-    /// The bits that tell NULLs. A count of NULLs is not believed: counting them costs less than a miss.
+    /// The validity bits. A count of NULLs is not believed: counting them costs less than a miss.
     fn validity(&self, window: Window) -> Checked<Option<Buffer>> {
         if !self.pointer(0).is_null() {
             return self.bits(0, window).map(Some);

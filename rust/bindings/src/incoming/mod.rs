@@ -7,11 +7,11 @@
 //! | `plain` | rows of plain Python values |
 //! | `reader` | streams, with Ctrl-C and the producer's own exceptions |
 //!
-//! Invariant: what a capsule holds is moved out and marked as released, so that it is read once; a capsule
-//! that was read is refused. Nothing that the structures say can crash the process, but for memory that
-//! is not there, which nobody can see.
-//! Cost: O(columns) a batch. A schema that came before is recognised by its names and format strings
-//! and yields the very same `SchemaRef`, so that whoever compares it afterwards compares pointers.
+//! Invariant: the content of a capsule is moved out and marked as released, so that it is read once; a capsule that was
+//! read is refused. No structure can crash the process, whatever it says, but for pointers to absent memory, which
+//! nobody can detect.
+//! Cost: O(columns) a batch. A schema that was seen before is recognised by its names and format strings and yields the
+//! very same `SchemaRef`, so that later comparisons compare pointers.
 
 mod array;
 mod plain;
@@ -42,7 +42,7 @@ use crate::outgoing::{SCHEMA, STREAM};
 
 const ARRAY: &CStr = c"arrow_array";
 
-/// Rows that were read, for changes to come.
+/// Rows that were read, for later changes.
 #[pyclass(frozen, module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct Batches {

@@ -24,7 +24,7 @@ use ringview_core::{Schema, Type};
 use super::Batches;
 use crate::errors::named;
 
-/// How rows of one table are read.
+/// Names and types by which rows of one table are read.
 #[derive(Debug)]
 pub(crate) struct RowLayout {
     names: Vec<Py<PyString>>,
@@ -50,7 +50,7 @@ impl RowLayout {
 /// Whether all of a row, or of some rows, could be read.
 type Read = PyResult<Option<()>>;
 
-/// What was not of the table's own columns or not of Python's own types.
+/// Result of a value outside the table's own columns or Python's own types.
 const LEFT: Read = Ok(None);
 
 /// Rows that are gathered, by column.
@@ -73,7 +73,7 @@ enum Values {
     /// Integers, and days since 1970.
     Integers(Vec<i64>),
     Reals(Vec<f64>),
-    /// Where each text ends in all of them.
+    /// The end of each text in all of them.
     Texts(String, Vec<i32>),
     /// Of a type of which only NULLs are read here.
     Nothing,
@@ -94,7 +94,7 @@ impl Values {
         }
     }
 
-    /// What stands where a row has NULL.
+    /// Pushes the placeholder of a NULL.
     fn push_null(&mut self) {
         match self {
             Values::Bools(all) => all.push(false),
@@ -308,7 +308,7 @@ fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBu
     Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
-/// Integers that fit a type, as was seen when they came.
+/// Integers that fit a type, which was checked at their push.
 fn narrow<T>(values: Vec<i64>, nulls: Option<NullBuffer>) -> ArrayRef
 where
     T: ArrowPrimitiveType<Native: TryFrom<i64>>,
@@ -373,7 +373,7 @@ impl RowBuffer {
 
 #[pymethods]
 impl RowBuffer {
-    /// Adds a row; how many there are then, or 0 if it was not added as pyarrow is to read it.
+    /// Adds a row; the number of rows then, or 0 if it was not added: pyarrow is to read it.
     fn append(&mut self, row: &Bound<'_, PyAny>) -> PyResult<usize> {
         match self.gathered.push_row(&self.row_layout, row) {
             Ok(Some(())) => Ok(self.gathered.rows),
@@ -384,7 +384,7 @@ impl RowBuffer {
         }
     }
 
-    /// The rows, for a change to come; none are left.
+    /// The rows, for a later change; none are left.
     fn take(&mut self, py: Python<'_>) -> PyResult<Batches> {
         self.gathered.batches(&self.row_layout, py)
     }

@@ -1,16 +1,15 @@
 //! Streams, read to their end.
 //!
-//! Invariant: the interpreter is free while a producer works, whose own threads may want it; no lock of a
-//! database is held, so a producer may ask that database. Calls of one stream never overlap.
+//! Invariant: the interpreter is free while a producer works, whose own threads may want it; no lock of a database is
+//! held, so a producer may call that database. Calls of one stream never overlap.
 //!
-//! Ctrl-C reaches a program in its main thread alone. So what the main thread reads, and what is not in
-//! memory already, is read by a thread of its own, in the context variables of the caller, while the main
-//! thread waits and listens: whatever the producer does, in Python or not, Ctrl-C is heard. The
-//! producer is then left alone: its stream is released when it comes back. Who reads in another thread
-//! hears nothing and needs no help.
+//! Ctrl-C reaches a program in its main thread alone. So a stream that the main thread reads, and that is not in memory
+//! already, is read by a thread of its own, in the context variables of the caller, while the main thread waits and
+//! listens: whatever the producer does, in Python or not, Ctrl-C is heard. The producer is then left alone: its stream
+//! is released when it returns. A read in any other thread hears nothing and needs no help.
 //!
-//! What a producer raises in Python is known as that very exception where its batches can be asked for in
-//! Python: readers of pyarrow. The C interface itself hands on a text.
+//! An error that a producer raises in Python is raised as that very exception if its batches can be read in Python:
+//! readers of pyarrow. The C interface itself passes on a text.
 //!
 //! Cost: a thread for a stream that is not in memory, some tens of microseconds.
 
@@ -32,10 +31,10 @@ use super::schemas::refused;
 
 use crate::ending::{attach, detach};
 
-/// Time between two looks whether Ctrl-C came.
+/// Time between two checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a stream hands out.
+/// An item of a stream.
 pub(super) enum Item {
     Schema(FFI_ArrowSchema),
     Array(FFI_ArrowArray),
@@ -115,7 +114,7 @@ fn next_array(stream: &mut FFI_ArrowArrayStream) -> Result<Option<Item>, Failure
     }
 }
 
-/// What a stream says of its failure.
+/// The failure of a stream, with its own message.
 fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> Failure {
     let text = stream.get_last_error.and_then(|get| {
         // SAFETY: the stream is not released; the text is NULL or lives until its next call.
@@ -210,8 +209,8 @@ fn listening(
     thread::Builder::new()
         .name("ringview-reader".to_owned())
         .spawn(work)?;
-    // Nothing more is asked of a stream that failed or was refused, and it is released before this
-    // returns. Only Ctrl-C leaves it behind: `go_on` goes, and the thread when its producer lets it.
+    // No more is read of a stream that failed or was refused, and it is released before this returns. Only Ctrl-C
+    // leaves it behind: `go_on` is dropped, and the thread ends when its producer lets it.
     let (mut go_on, mut outcome) = (Some(go_on), Ok(()));
     loop {
         match wait(py, &mut receive) {
@@ -234,7 +233,7 @@ fn wait(py: Python<'_>, receive: &mut Receiver<Message>) -> Result<Message, Recv
     detach(py, move || receive.recv_timeout(LOOK))
 }
 
-/// Sends every item that is asked for; the stream is released before the sender goes.
+/// Sends every requested item; the stream is released before the sender is dropped.
 fn hand_over(mut source: Source, send: &SyncSender<Message>, asked: &Receiver<()>) {
     loop {
         let message = match source.next() {

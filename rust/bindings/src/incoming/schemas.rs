@@ -1,8 +1,8 @@
 //! C schemas to those of the `arrow` crates, the same one each time.
 //!
-//! Invariant: a structure is believed once it was walked: not released, no pointer missing, names in
-//! UTF-8, no deeper and no wider than a schema is. Metadata is not read: no type that tables hold
-//! depends on it. Cost: O(columns), without allocating for a schema that came before.
+//! Invariant: a structure is believed once it was walked: not released, no pointer missing, names in UTF-8, no deeper
+//! and no wider than a schema is. Metadata is not read: no type that tables hold depends on it. Cost: O(columns),
+//! without allocating for a schema that was seen before.
 
 use std::ffi::{CStr, c_char};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ const MOST: usize = 1 << 16;
 /// Fields within fields.
 const DEEPEST: usize = 64;
 
-/// The schemas that came before, the latest last.
+/// The schemas that were seen before, the latest last.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     cached: Vec<CachedSchema>,
-    /// Whether columns of bytes may come.
+    /// Whether columns of bytes are accepted.
     bytes: bool,
 }
 
@@ -117,7 +117,7 @@ fn check(py: Python<'_>, field: &Field) -> PyResult<()> {
     })
 }
 
-/// What tells one C schema from another.
+/// Properties by which C schemas are compared.
 #[derive(Debug)]
 struct Shape {
     format: String,

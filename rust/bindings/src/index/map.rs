@@ -11,7 +11,7 @@ use super::{Figure, Of};
 use crate::busy::Busy;
 use crate::errors::OrRaise;
 
-/// What `PaiMap` asks of a map, whatever its numbers.
+/// Methods of a map that `PaiMap` calls, whatever its numbers.
 trait AnyMap: Send + std::fmt::Debug {
     fn get(&self, key: Figure) -> Result<Option<Figure>>;
     fn add(&mut self, key: Figure, payload: Figure) -> Result<()>;

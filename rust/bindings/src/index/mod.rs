@@ -60,7 +60,7 @@ impl<'py> FromPyObject<'_, 'py> for Figure {
     }
 }
 
-/// What numbers become in an index.
+/// Conversion of numbers to those of an index.
 trait Of: Sized {
     fn of(number: Figure) -> Result<Self>;
     fn number(self) -> Figure;

@@ -17,7 +17,7 @@ type Entry = (Figure, i64, Figure);
 /// A key, a tie or all of the key's, and whether those are below the cut.
 type TreeBound = (Figure, Option<i64>, bool);
 
-/// What `RpaiTree` asks of a tree, whatever its numbers.
+/// Methods of a tree that `RpaiTree` calls, whatever its numbers.
 trait AnyTree: Send + std::fmt::Debug {
     fn get(&self, key: Figure, tie: i64) -> Result<Option<Figure>>;
     fn add(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<()>;

@@ -80,7 +80,7 @@ impl Source for PySource {
 
     fn close(&self) {
         attach(|py| {
-            // Whatever it says, nobody reads on.
+            // An error is ignored: nobody reads on.
             let _ = self.source.call_method0(py, intern!(py, "close"));
         });
     }

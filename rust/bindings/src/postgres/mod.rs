@@ -1,13 +1,14 @@
 //! The class `PostgresServer`: a server of PostgreSQL's wire protocol whose database is an object of Python.
 //!
 //! Invariant: the interpreter is held while Python decides what to do, and not while clients are waited for or rows are
-//! written. What Python raises unasked is told to the client as an internal error, and ends nothing else. A call of a session
-//! can be cancelled from any thread: whatever it does in this extension ends soon. Cost: of a statement, one call into Python.
+//! written. An unexpected exception of Python is sent to the client as an internal error, and ends nothing else. A call
+//! of a session can be cancelled from any thread: whatever it does in this extension ends soon. Cost: of a statement,
+//! one call into Python.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `session` | what a connection asks of Python |
-//! | `outcome` | what Python answers |
+//! | `session` | calls of Python by a connection |
+//! | `outcome` | results of these calls |
 //! | `copied` | the rows that COPY brings and takes |
 
 mod copied;
@@ -114,7 +115,7 @@ impl PostgresServer {
         self.address.clone()
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     #[getter]
     fn connections(&self) -> usize {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
-//! What Python answers, and who takes rows there.
+//! Results of calls of Python, and the receivers of rows there.
 //!
-//! Invariant: what Python raises unasked is an internal error. Cost: nothing a row.
+//! Invariant: an unexpected exception of Python is an internal error. Cost: nothing a row.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -68,7 +68,7 @@ fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyRe
     })
 }
 
-/// Who takes rows in Python.
+/// Receiver of rows in Python.
 struct PySink {
     sink: Py<PyAny>,
     schema: SchemaRef,

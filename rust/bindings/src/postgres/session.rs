@@ -1,4 +1,4 @@
-//! What a connection asks of Python: a session, its statements, its end.
+//! Calls of Python by a connection: a session, its statements, its end.
 //!
 //! Invariant: each call can be cancelled from any thread. Cost: of a statement, one call into Python.
 

@@ -53,7 +53,7 @@ pub(super) fn failure_of((code, message, hint, position): Report) -> Failure {
     }
 }
 
-/// What a client is told of an exception that nobody there dealt with.
+/// The failure for a client of an exception that Python did not handle.
 pub(super) fn unasked(py: Python<'_>, raised: &PyErr) -> Failure {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
         return Failure::new("57014", "canceling statement due to user request");

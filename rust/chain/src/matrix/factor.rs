@@ -34,7 +34,7 @@ impl MatrixFactor {
         Self::Dense(Arc::new(vectors))
     }
 
-    /// How many vectors.
+    /// Number of vectors.
     #[must_use]
     pub fn rank(&self) -> usize {
         match self {

@@ -3,8 +3,8 @@
 //! Invariant: every sum is taken in an order that depends on the shape alone, without fused
 //! rounding, so the same input gives the same bits on every machine.
 //!
-//! Cost: of the first three, one walk over the matrix whatever the rank, so they go as fast as the
-//! memory does while the rank is small.
+//! Cost: of the first three, one walk over the matrix whatever the rank, so they are as fast as the
+//! memory while the rank is small.
 
 use multiversion::multiversion;
 
@@ -38,7 +38,7 @@ fn dot(left: &[f64], right: &[f64]) -> f64 {
     sums[0]
 }
 
-/// The bits of magnitudes order as the magnitudes do, and infinities and NaN come last.
+/// The bits of magnitudes order as the magnitudes do, and infinities and NaN are last.
 #[inline(always)]
 fn magnitude(value: f64) -> u64 {
     value.to_bits() & (u64::MAX >> 1)

@@ -17,10 +17,10 @@ pub use factor::MatrixFactor;
 /// Up to this rank a product walks over the matrix; above, it is worth copying it into panels.
 const NARROW: usize = 8;
 
-/// Whether something of a matrix is read as it stands or with rows and columns exchanged.
+/// Whether a part of a matrix is read as it is or with rows and columns exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transposed {
-    /// As it stands.
+    /// As it is.
     No,
     /// Rows and columns exchanged.
     Yes,
@@ -88,13 +88,13 @@ impl Matrix {
         })
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns.
+    /// Number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns

@@ -14,7 +14,7 @@ use super::{Matrix, NARROW, Transposed, kernels};
 /// A tile of the result: rows times columns.
 const TILE_ROWS: usize = 4;
 const TILE_COLUMNS: usize = 16;
-/// How deep a panel is.
+/// Depth of a panel.
 const DEPTH: usize = 256;
 /// Rows of a panel of the left operand: together half of the second cache.
 const BLOCK_ROWS: usize = 192;
@@ -71,8 +71,8 @@ impl Matrix {
         }
     }
 
-    /// The product of two matrices, either of them transposed. `poll` is asked now and then whether
-    /// to go on.
+    /// The product of two matrices, either of them transposed. `poll` is called now and then; its
+    /// error stops the product.
     ///
     /// # Errors
     /// `Value` if the shapes do not fit or there is no room; `Overflow` if a sum leaves the range
@@ -102,7 +102,7 @@ impl Matrix {
         if rows.min(columns).min(depth) == 0 {
             return Ok(out);
         }
-        // With few rows on one side, the other is walked once as it stands.
+        // With few rows on one side, the other is walked once as it is.
         use Transposed::{No, Yes};
         let narrow = |matrix: &Matrix| matrix.rows <= NARROW;
         out.bound = match (left_transposed, right_transposed) {
@@ -180,7 +180,7 @@ fn panels(
     tiles
 }
 
-/// out += left * right, `depth` deep. `poll` is asked now and then whether to go on.
+/// out += left * right, `depth` deep. `poll` is called now and then; its error stops it.
 pub(super) fn add(
     left: Operand<'_>,
     right: Operand<'_>,

@@ -1,4 +1,4 @@
-//! A chain that is stopped in the middle of a change, at each place where it asks: nothing moved.
+//! A chain that is stopped in the middle of a change, at each poll: nothing moved.
 
 use ringview_chain::{Matrix, MatrixChain};
 use ringview_core::{Error, Result};

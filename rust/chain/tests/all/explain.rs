@@ -1,4 +1,4 @@
-//! What a chain says of itself is what it does.
+//! The explanation of a chain is right.
 
 use ringview_chain::{Matrix, MatrixChain};
 

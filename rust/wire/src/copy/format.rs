@@ -1,8 +1,8 @@
-//! What a COPY says of its format.
+//! Format of a COPY.
 //!
-//! Invariant: the bytes that mean something differ from each other; whoever makes a format checks that. Cost: none.
+//! Invariant: the bytes that have a meaning differ from each other; code that makes a format checks that. Cost: none.
 
-/// How rows are laid out.
+/// Layout of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// PostgreSQL's own lines, with backslashes.
@@ -14,7 +14,7 @@ pub enum Kind {
     Binary,
 }
 
-/// What is done with a first line that has the names of the columns.
+/// Treatment of a first line that has the names of the columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// There is none.
@@ -29,11 +29,11 @@ pub enum Header {
 /// The format of a COPY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// How rows are laid out.
+    /// Layout of rows.
     pub kind: Kind,
     /// The byte between two fields.
     pub delimiter: u8,
-    /// What NULL is.
+    /// The text of NULL.
     pub null: String,
     /// Whether there is a line of names.
     pub header: Header,
@@ -45,7 +45,7 @@ pub struct Format {
     pub force_quote: Vec<bool>,
     /// The columns whose fields are read as values even if they look like NULL.
     pub force_not_null: Vec<bool>,
-    /// The columns whose fields are read as NULL even if they stand in quotes.
+    /// The columns whose fields are read as NULL even if they are in quotes.
     pub force_null: Vec<bool>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn is_said(of: &[bool], column: usize) -> bool {
     of.get(column).copied().unwrap_or(false)
 }
 
-/// What one COPY may bring.
+/// Limits of one COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes.

@@ -7,14 +7,14 @@ use bytes::{Bytes, BytesMut};
 
 use super::format::{Format, Kind, is_said};
 
-/// Lines from bytes that come bit by bit.
+/// Lines from bytes that are received bit by bit.
 #[derive(Debug)]
 pub(super) struct Lines {
     kind: Kind,
     quote: u8,
     escape: u8,
     buffer: BytesMut,
-    /// How far it was looked at.
+    /// Number of bytes that were looked at.
     seen: usize,
     /// Whether that is within quotes, and behind an escape.
     quoted: bool,
@@ -24,7 +24,7 @@ pub(super) struct Lines {
     ended: bool,
 }
 
-/// What is wrong with a line.
+/// The problem of a line.
 pub(super) type Wrong = &'static str;
 
 impl Lines {
@@ -48,12 +48,12 @@ impl Lines {
         }
     }
 
-    /// The number of the line that comes next.
+    /// The number of the next line.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line and its number; `None` where the rest of it is still to come, or `all` were there.
+    /// The next line and its number; `None` if the rest of it is yet to be received, or `all` were there.
     pub(super) fn next(&mut self, all: bool) -> Result<Option<(u64, Bytes)>, Wrong> {
         if self.ended {
             return Ok(None);
@@ -62,7 +62,7 @@ impl Lines {
             if !self.is_data(byte) {
                 let behind = self.buffer.get(self.seen + 1);
                 let length = match (byte, behind) {
-                    // A line feed may come with the next message.
+                    // A line feed may be in the next message.
                     (b'\r', None) if !all => return Ok(None),
                     (b'\r', Some(b'\n')) => 2,
                     _ => 1,
@@ -141,7 +141,7 @@ pub(super) fn fields<E: From<Wrong>>(
     Ok(())
 }
 
-/// Whether it stood in quotes, what it was before it was read, and what is behind it.
+/// Whether it was in quotes, its bytes before they were decoded, and the rest behind it.
 type Field<'a> = (bool, &'a [u8], Option<&'a [u8]>);
 
 /// A field with backslashes.
@@ -228,7 +228,7 @@ fn separated<'a>(from: &'a [u8], format: &Format, into: &mut Vec<u8>) -> Result<
 mod tests {
     use super::*;
 
-    /// The fields of all lines, of a text that comes in pieces of a length.
+    /// The fields of all lines, of a text that is given in pieces of a length.
     fn read(text: &[u8], format: &Format, piece: usize) -> Vec<(u64, Vec<Option<String>>)> {
         let (mut lines, mut found, mut scratch) = (Lines::of(format), Vec::new(), Vec::new());
         let mut add = |lines: &mut Lines, all: bool| {

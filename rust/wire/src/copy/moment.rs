@@ -72,7 +72,7 @@ fn time(text: &str) -> Option<i128> {
     Some(whole_seconds * 1_000_000_000 + nanos.get(..9)?.parse::<i128>().ok()?)
 }
 
-/// How far a zone is ahead of UTC, in nanoseconds.
+/// Offset of a zone from UTC, in nanoseconds.
 fn zone(text: &str) -> Option<i128> {
     if text.eq_ignore_ascii_case("z") || text.eq_ignore_ascii_case("utc") {
         return Some(0);

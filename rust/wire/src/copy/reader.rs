@@ -27,7 +27,7 @@ pub struct Reader {
     format: Arc<Format>,
     input: Input,
     limits: Limits,
-    /// Whether the line of names is still to come.
+    /// Whether the line of names is yet to be read.
     header: Header,
     /// All bytes and rows, and those of the batch that is gathered.
     bytes: usize,
@@ -44,7 +44,7 @@ enum Input {
     Tuples(Tuples),
 }
 
-/// What is wrong with a row: the column if it is one's, the SQLSTATE, the problem.
+/// The problem of a row: the column if it is one's, the SQLSTATE, the message.
 struct Refusal(Option<usize>, &'static str, String);
 
 impl From<Wrong> for Refusal {
@@ -92,7 +92,7 @@ impl Reader {
         })
     }
 
-    /// Reads what comes next.
+    /// Reads the next bytes.
     ///
     /// # Errors
     /// A row that is none of the table's, or one too many.

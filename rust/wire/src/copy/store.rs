@@ -27,7 +27,7 @@ const MICROS: i64 = 946_684_800_000_000;
 pub(super) struct Store {
     to: DataType,
     kind: Kind,
-    /// What the type is called, by itself and with what it holds.
+    /// Name of the type, by itself and with its range.
     name: String,
     range: String,
     values: Values,

@@ -5,17 +5,17 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// What binary rows begin with.
+/// First bytes of binary rows.
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
-/// Flags, of which the upper half must be known to who reads them.
+/// Flags, of which a reader must support all of the upper half.
 const CRITICAL: u32 = 0xffff_0000;
 
-/// Tuples from bytes that come bit by bit.
+/// Tuples from bytes that are received bit by bit.
 #[derive(Debug, Default)]
 pub(super) struct Tuples {
     buffer: BytesMut,
-    /// How far the fields of the tuple that comes were found, and how many there are.
+    /// Number of bytes of the next tuple whose fields were found, and number of these.
     seen: usize,
     fields: usize,
     begun: bool,
@@ -36,7 +36,7 @@ impl Tuples {
         self.number
     }
 
-    /// The next tuple of so many fields; `None` where the rest of it is still to come, or `all` were there.
+    /// The next tuple of this number of fields; `None` if the rest of it is yet to be received, or `all` were there.
     pub(super) fn next(&mut self, columns: usize, all: bool) -> Result<Option<Tuple>, String> {
         if !self.begun && !self.begin(all)? {
             return Ok(None);
@@ -92,7 +92,7 @@ impl Tuples {
         Ok(Some((0..columns).map(field).collect()))
     }
 
-    /// Whether what stands before the tuples is there.
+    /// Whether the header before the tuples is there.
     fn begin(&mut self, all: bool) -> Result<bool, String> {
         let known = self.buffer.len().min(SIGNATURE.len());
         if self.buffer[..known] != SIGNATURE[..known] || all && known < SIGNATURE.len() {

@@ -5,7 +5,7 @@
 
 use arrow_schema::TimeUnit;
 
-/// What is wrong with a value: its SQLSTATE, and the problem behind its name.
+/// The problem of a value: its SQLSTATE, and the message behind its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bad {
     pub(super) code: &'static str,
@@ -81,7 +81,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: i8, kind: &str) -> Resul
     if digits.is_empty() {
         return Ok(0);
     }
-    // How many of the digits stand before the point of the units.
+    // Number of the digits before the point of the units.
     let kept = digits.len() as i64 + exponent + i64::from(scale);
     if kept > i64::from(precision) + 1 {
         return Err(outside());

@@ -1,7 +1,7 @@
 //! Rows as lines of text and CSV, and as tuples.
 //!
-//! Invariant: as PostgreSQL writes them: a line or a tuple is a message, and what stands before the first tuple is in its
-//! message, as drivers expect. Cost: linear in the bytes.
+//! Invariant: as PostgreSQL writes them: a line or a tuple is a message, and the header before the first tuple is in
+//! its message, as drivers expect. Cost: linear in the bytes.
 
 use arrow_schema::{ArrowError, SchemaRef};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -10,7 +10,7 @@ use super::format::{Format, Header, Kind, is_said};
 use super::tuples::SIGNATURE;
 use crate::encode::column::Column;
 
-/// What stands in the message of the first row, and a message before it.
+/// The header in the message of the first row, and a message before it.
 #[must_use]
 pub fn opening(format: &Format, schema: &SchemaRef) -> (Bytes, Option<Bytes>) {
     if format.is_binary() {
@@ -31,7 +31,7 @@ pub fn opening(format: &Format, schema: &SchemaRef) -> (Bytes, Option<Bytes>) {
     (Bytes::new(), Some(message(&line)))
 }
 
-/// The message behind the last row, with what would have stood before the first one.
+/// The message behind the last row, with a header that no row has carried.
 #[must_use]
 pub fn closing(format: &Format, opening: &[u8]) -> Option<Bytes> {
     let all = || message(&[opening, &[0xff; 2]].concat());

@@ -1,7 +1,8 @@
-//! Which type of PostgreSQL's a type of Arrow's is.
+//! Type of PostgreSQL's for each type of Arrow's.
 //!
-//! Invariant: no value of a type is outside what it is sent as. Integers without a sign are sent as the next wider type, 64
-//! bits of them as numeric; what PostgreSQL has no type for (structs, maps, lists of lists) as json. Cost: O(depth).
+//! Invariant: no value of a type is outside the type that it is sent as. Integers without a sign are sent as the next
+//! wider type, 64 bits of them as numeric; types that PostgreSQL lacks (structs, maps, lists of lists) as json. Cost:
+//! O(depth).
 
 use arrow_array::ArrayRef;
 use arrow_cast::CastOptions;
@@ -109,7 +110,7 @@ impl Kind {
         }
     }
 
-    /// What SQL calls the type.
+    /// SQL's name of the type.
     #[must_use]
     pub fn name(&self) -> String {
         let name = match self {
@@ -146,7 +147,7 @@ impl Kind {
         }
     }
 
-    /// What else is said of the type: the digits of a numeric; -1 if nothing is.
+    /// Modifier of the type: the digits of a numeric; -1 if there is none.
     #[must_use]
     pub fn modifier(&self) -> i32 {
         match self {

@@ -1,6 +1,7 @@
 //! Decimals in PostgreSQL's binary format: digits to the base of 10,000.
 //!
-//! Invariant: no digit is lost, and as many are said to stand behind the point as the text has. Cost: linear in the digits.
+//! Invariant: no digit is lost, and the number of digits behind the point is that of the text. Cost: linear in the
+//! digits.
 
 use bytes::{BufMut, BytesMut};
 

@@ -13,10 +13,10 @@ use super::kind::{Kind, cast};
 use crate::copy::format::Format;
 use crate::copy::written;
 
-/// How many bytes are sent at a time.
+/// Number of bytes that are sent at a time.
 const PIECE: usize = 1 << 16;
 
-/// How rows are written.
+/// Layout of rows.
 #[derive(Clone, Debug)]
 pub enum Layout {
     /// As messages of rows: in the binary format those columns that are named so; one for all, or one a column.
@@ -30,7 +30,7 @@ pub enum Layout {
 pub struct Pieces {
     columns: Vec<Column>,
     layout: Layout,
-    /// What stands in the next message of COPY before its row.
+    /// The header of COPY in the next message before its row.
     opening: Bytes,
     next: usize,
     end: usize,
@@ -59,7 +59,7 @@ impl Pieces {
         })
     }
 
-    /// The same rows of COPY behind what stands in the message of the first one.
+    /// The same rows of COPY behind the header in the message of the first one.
     #[must_use]
     pub fn behind(self, opening: Bytes) -> Pieces {
         Pieces { opening, ..self }

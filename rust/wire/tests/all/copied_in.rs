@@ -1,4 +1,4 @@
-//! Rows that a client sends: taken when all of them came, or not at all.
+//! Rows that a client sends: taken when all of them were received, or not at all.
 
 use std::sync::atomic::Ordering;
 
@@ -66,7 +66,7 @@ fn rows_that_do_not_all_come_are_not_taken() {
         client.send(b'd', &large);
     }
     assert!(has(&client.read(), "max_body"));
-    // What is still sent of it is passed over.
+    // The rest of it is passed over.
     client.send(b'd', &large);
     client.send(b'c', b"");
     assert_eq!(kinds(&client.query("rows 0")), "TCZ");

@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
     rows: 1 << 20,
 };
 
-/// What rows are copied out as.
+/// Bytes of rows that are copied out.
 fn written(batch: &RecordBatch, format: &Arc<Format>) -> Vec<u8> {
     let (opening, names) = opening(format, &batch.schema());
     let mut messages: Vec<u8> = names.iter().flatten().copied().collect();

@@ -1,4 +1,5 @@
-//! Messages that are none: each is refused with 08P01 before it is decoded, and the server goes on.
+//! Messages that are none: each is refused with 08P01 before it is decoded, and the server
+//! continues.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -69,7 +70,7 @@ fn a_body_that_is_cut_is_refused_whatever_its_kind() {
     let (server, _) = serve(options());
     for (kind, body) in RIGHT {
         for cut in 0..body.len() {
-            // What is copied is any bytes.
+            // Copied data may be any bytes.
             if kind == b'd' {
                 continue;
             }
@@ -170,7 +171,7 @@ fn a_stranger_sends_nothing_but_a_password() {
         socket.write_all(&lie).unwrap();
         assert!(is_refused(&rest(&mut socket)), "{lie:?}");
     }
-    // What is no SCRAM is an error, too.
+    // A message that is no SCRAM is an error, too.
     for said in [
         "",
         "n",

@@ -18,7 +18,7 @@ use ringview_wire::{Options, Server};
 #[derive(Default)]
 pub(crate) struct Echo {
     pub(crate) closed: AtomicUsize,
-    /// How many rows were copied in.
+    /// Number of rows that were copied in.
     pub(crate) taken: AtomicUsize,
 }
 
@@ -314,7 +314,7 @@ fn a_statement_is_cancelled_by_whoever_has_its_secret() {
         .unwrap();
     let (stop, secret) = (Arc::new(AtomicBool::new(false)), client.key[4..].to_vec());
     let stopped = Arc::clone(&stop);
-    // One that comes before the statement runs is about none.
+    // A request before the statement runs cancels nothing.
     let again = std::thread::spawn(move || {
         while !stopped.load(Ordering::SeqCst) {
             cancel(&secret);

@@ -14,7 +14,7 @@
 | store | the engine of one partition between micro-batches, by a token; no Spark |
 | live | the engines that are in memory; no Spark |
 | engine | that engine: a database |
-| setting | what workers must know of a stream, and what its engines do |
+| setting | the options of a stream for its workers, and the calls of its engines |
 | server | the process that has the engines of an executor |
 | address, requests, client | where it is, what is said to it, and a worker's way there |
 | worker, processor | what runs in workers, and how Spark calls it |

@@ -1,10 +1,10 @@
-"""Where the server of engines of an executor is, and how it is started: by one worker, once.
+"""Address of the server of engines of an executor, and its start: by one worker, once.
 
 The workers of an executor are forked from PySpark's daemons, of which it has one for each kind of
 task. The server has a folder by the identity of the executor:
 
     lock     held from the start of a server until it listens
-    secret   what both sides must know
+    secret   shared by both sides
     socket
 
 Invariant: nothing in the folder is used, and no byte of a connection read, unless `private` says
@@ -54,7 +54,7 @@ def executor() -> int | None:
     """The process of this worker's executor; None where no daemon forks workers.
 
     A daemon leads the group of processes that its workers are in: one that it left behind has none.
-    A daemon that nobody names the parent of, or that was itself left behind, stands for it.
+    If a daemon's parent is unnamed, or it was itself left behind, its own process is used.
     """
     is_worker = "SPARK_PYTHON_RUNTIME" in os.environ or "PYTHON_WORKER_FACTORY_SECRET" in os.environ
     daemon = os.getppid()

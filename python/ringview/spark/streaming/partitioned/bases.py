@@ -1,4 +1,4 @@
-"""What partitions begin with: rows of static tables, or of a state that was moved, as slices.
+"""First rows of partitions: those of static tables, or of a state that was moved, as slices.
 
 They lie beside the checkpoint: in files of a folder that the workers have mounted, or where Spark
 alone can read; then the driver sends them to the workers.
@@ -8,7 +8,7 @@ alone can read; then the driver sends them to the workers.
 
 Invariant: slices of a partition are there whole or not at all, and stay until a version that Spark
 has committed holds a snapshot of its own. Cost: the rows, written once, and read where a
-partition's first snapshot is not whole yet; those that are sent go through the driver's memory.
+partition's first snapshot is not whole yet; slices that are sent pass through the driver's memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SCHEMA = pa.schema({"message": pa.large_binary()})
 
 
 class Bases(Protocol):
-    """What the partitions of a stream begin with; pickled for the way to workers."""
+    """The first rows of the partitions of a stream; pickled for the way to workers."""
 
     def read(self, partition: int, is_needed: bool) -> Sequence[bytes] | None:
         """The slices of a partition; None if it begins with nothing.
@@ -42,7 +42,7 @@ class Bases(Protocol):
         """
 
     def remove(self, partition: int) -> None:
-        """Let those of a partition go, if they are there."""
+        """Remove those of a partition, if they are there."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class FileBases:
             raise StorageError(f"cannot write {path}: {problem}") from problem
 
     def remove(self, partition: int) -> None:
-        """Let those of a partition go."""
+        """Remove those of a partition."""
         with suppress(OSError):
             self._path(partition).unlink(missing_ok=True)
 

@@ -1,10 +1,10 @@
 """A worker's way to the engines of its executor.
 
-Invariant: what is asked is done once, or raises with nothing done, whatever happens to the server:
-if it ends, the worker makes the engine itself, from its segments, and lets it go; where
-none can be started, it keeps its engines as a server does. A connection on which anything went
-wrong is closed, so no answer is taken for that of another request. Cost: a request and its answer;
-where there is no server, that of `store`.
+Invariant: a request is done once, or raises with nothing done, whatever happens to the server. If
+it ends, the worker makes the engine itself, from its segments, and releases it; where no server can
+be started, it keeps its engines as a server does. A connection on which anything failed is closed,
+so no answer is taken for that of another request. Cost: a request and its answer; where there is no
+server, that of `store`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ringview.spark.streaming.partitioned.store import PartitionBatch
 
 
 class _GoneError(Exception):
-    """The server is gone."""
+    """The server has ended."""
 
 
 class Engines:
@@ -57,14 +57,14 @@ class Engines:
         return taken.with_logged(of.delta) if taken.logged == () else taken
 
     def look(self, served: Served, partition: int, token: str, view: str) -> list[bytes] | None:
-        """What the live engine of a version has of a view; None if there is none."""
+        """Partials of a view in the live engine of a version; None if there is none."""
         if self._address is None:
             return served.look(self._own, partition, token, view)
         found: Any = self._ask(Look(encode(served), partition, token, view), None)
         return found if found is None else list(found)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -130,11 +130,11 @@ def _speaking() -> Iterator[None]:
 
 @cache
 def engines() -> Engines:
-    """Those that this worker asks."""
+    """The engines that this worker calls."""
     process = executor()
     if process is None:
         return Engines(None)
-    # Spark collects garbage behind every task, most of which time goes to modules that stay.
+    # Spark collects garbage behind every task, and most of that time is spent on modules that stay.
     gc.collect()
     gc.freeze()
     return Engines(Address.of(process))

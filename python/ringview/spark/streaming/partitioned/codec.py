@@ -3,9 +3,9 @@
     magic, length of the header | header: JSON | bytes, one after the other
 
 Invariant: reading makes plain values, Arrow schemas, and objects of classes that are `registered`;
-it runs no code that the bytes name. A value and what is read of it are equal; the types are those
+it runs no code that the bytes name. A value and its decoded copy are equal; the types are those
 that are named here, never a class that derives from one. Cost: linear; bytes are copied once on
-each side, everything else goes through JSON.
+each side, everything else is encoded as JSON.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _read(shown: Any, parts: list[bytes]) -> object:
 
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "list": list, "frozenset": frozenset}
-# A datetime is a date, too, so it comes first.
+# A datetime is a date, too, so it is first.
 _TEXTS: dict[str, Any] = {
     "Decimal": (Decimal, Decimal),
     "datetime": (datetime, datetime.fromisoformat),

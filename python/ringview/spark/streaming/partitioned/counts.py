@@ -1,6 +1,6 @@
-"""What happened in partitions, as numbers that Spark adds up.
+"""Metrics of partitions, as numbers that Spark adds up.
 
-A partition tells one number for each name, in the order of the names, so that Spark's own metrics
+A partition reports one number for each name, in the order of the names, so that Spark's own metrics
 (`observe`) and ringview's progress read the same.
 
 Invariant: numbers of partitions are added, but for the clock, which all that had rows agree on; a
@@ -63,7 +63,7 @@ class Counts:
         return found
 
     def columns(self, listed: str) -> list[Column]:
-        """What Spark observes of a column of such lists, which is NULL in other rows."""
+        """Spark's observations of a column of such lists, which is NULL in other rows."""
         return [
             sf.coalesce(_merged(name, sf.element_at(listed, number + 1)), sf.lit(0)).alias(name)
             for number, name in enumerate(self.names)

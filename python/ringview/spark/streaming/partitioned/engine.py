@@ -1,9 +1,9 @@
 """The database of one partition, as the store keeps it.
 
-Invariant: it has the plan's tables, with the rows that lie in the partition, the clock of the
-stream, and the plan's views over them; a micro-batch is one transaction. Rows are kept, so that
-what cannot be deleted is told. Cost: the engine's; of slices, all rows are sorted, and packed but
-for those that are skipped.
+Invariant: it has the plan's tables, with the rows of the partition, the clock of the stream, and
+the plan's views over them; a micro-batch is one transaction. Rows are kept, so that a delete of an
+absent row raises. Cost: the engine's; of slices, all rows are sorted, and packed but for those that
+are skipped.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class PartitionEngine:
         return {name: each.changes() for name, each in self._rows.items()}
 
     def parts(self) -> dict[str, pa.Table]:
-        """How the partials of views changed since the last look, by view."""
+        """Changes of the partials of views since the last call, by view."""
         return {name: each.changes() for name, each in self._parts.items()}
 
 
@@ -167,7 +167,7 @@ def slices(rows: Plan, tables: Mapping[str, pa.Table], size: int, skip: int = 0)
 
 
 def _bytes(rows: pa.Table) -> int:
-    """What rows take, however their arrays came about."""
+    """Number of bytes of rows, however their arrays were made."""
     found = 0
     for column in rows.columns:
         if pa.types.is_string(column.type):

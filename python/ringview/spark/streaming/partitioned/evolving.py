@@ -29,7 +29,7 @@ from ringview.spark.streaming.source import Source
 
 
 def _placement(plan: Plan, whole: Collection[str]) -> Placement:
-    """Where tables lie now: views of which partitions had whole groups stay so, if they can."""
+    """Placement of tables now: views whose groups were whole in a partition stay so if possible."""
     asked = queries(plan)
     try:
         return choose_placement(plan, asked, whole)

@@ -26,7 +26,7 @@ class Gathered:
     def __init__(self, plan: Plan, parts: Collection[str], over: Collection[str] = ()) -> None:
         """Those that partitions have in parts, and those over them."""
         self._parts = {name: _empty(plan, name) for name in plan.views if name in parts}
-        # Rows come and go as they do in the views below.
+        # Rows are inserted and deleted as they are in the views below.
         self._over = Database(trust_deletes=True)
         self._read = {name: _readable(view) for name, view in self._parts.items()} if over else {}
         for name, columns in self._read.items():
@@ -60,7 +60,7 @@ def _empty(plan: Plan, name: str) -> View:
     database = Database(trust_deletes=True)
     names = [*plan.views]
     views = {view: plan.views[view] for view in names[: names.index(name) + 1]}
-    # No row comes to them, so none leaves by time.
+    # They get no rows, so none leaves by time.
     tables = tuple(replace(table, keep_for=None) for table in plan.tables)
     own = replace(plan, tables=tables, views=views)
     own.create_tables(database)

@@ -8,8 +8,9 @@ partitions have of a group is added up on the driver.
     heavy      each somewhere                     everywhere
     any other  where the value lies               where the value lies
 
-Invariant: two rows that join meet in exactly one partition; a row that goes is looked for where it
-lies. Cost: the rows that are copied, in each partition, and what the driver adds up.
+Invariant: two rows that join meet in exactly one partition; a delete is sent to the partition of
+its row. Cost: the rows that are copied, in each partition, and the partials that the driver adds
+up.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ class Heavy:
     values: tuple[Value, ...]
 
     def role(self, table: str) -> Role | None:
-        """What happens to rows of a table that have such a value; nothing if None."""
+        """Distribution of rows of a table that have such a value; None if it is as of any other."""
         if table in self.spread:
             return "spread"
         return "copied" if table in self.copied else None
 
     def described(self) -> dict[str, Any]:
-        """What a checkpoint remembers."""
+        """Its form in a checkpoint."""
         return asdict(self)
 
     @staticmethod
     def read(noted: Mapping[str, Any] | None) -> Heavy | None:
-        """What it remembered."""
+        """Read from its form in a checkpoint."""
         if noted is None:
             return None
         return Heavy(tuple(noted["spread"]), tuple(noted["copied"]), tuple(noted["values"]))

@@ -6,7 +6,8 @@ and stops before its next micro-batch once another name is there.
 
 Invariant: of two processes at most one takes a micro-batch that the other did not see. By a URI
 that is Spark's own promise, which notes each micro-batch under a name that only one process can
-give; the file tells who lost. Cost: by a URI a small file that is read with each micro-batch.
+give; the file names the process that lost. Cost: by a URI a small file that is read with each
+micro-batch.
 """
 
 from __future__ import annotations
@@ -60,6 +61,6 @@ class Holding:
             )
 
     def close(self) -> None:
-        """Let it go."""
+        """Release it."""
         if self._lock is not None:
             self._lock.close()

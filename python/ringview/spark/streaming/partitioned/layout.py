@@ -1,4 +1,4 @@
-"""How many partitions a stream has, what lies in them, and what they are called: as data.
+"""The partitions of a stream as data: their number, placement and labels.
 
 Invariant: chosen once, when a checkpoint is made, and then read from it, so that a row finds the
 engine that has its like. Cost: of planning.
@@ -50,7 +50,7 @@ class Partitions:
     """Values of which rows are spread over all of them."""
 
     def described(self) -> dict[str, Any]:
-        """What a checkpoint remembers."""
+        """Its form in a checkpoint."""
         heavy = {} if self.heavy is None else {_HEAVY: self.heavy.described()}
         return {
             _KEY: {
@@ -66,7 +66,7 @@ class Partitions:
         }
 
     def folder(self, checkpoint: Checkpoint) -> Location:
-        """Where that is what they begin with."""
+        """Folder of their first rows."""
         state = (
             checkpoint.state.absolute() if isinstance(checkpoint.state, Path) else checkpoint.state
         )
@@ -78,7 +78,7 @@ class Partitions:
         return frozenset(plan.views) - located.split - located.on_driver
 
     def check_told(self, plan: Plan, in_partitions: Collection[str]) -> None:
-        """Refuse to tell of views in partitions that have parts of their groups.
+        """Refuse sinks in partitions for views of which partitions have parts of groups.
 
         Raises:
             UnsupportedError: There is one.
@@ -92,7 +92,7 @@ class Partitions:
                 )
 
     def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
-        """What workers must know."""
+        """The options for workers."""
         return setting(
             plan,
             (self.placement, self.heavy),
@@ -111,7 +111,7 @@ def setting(
     is_first: bool,
     sizes: Sizes,
 ) -> Setting:
-    """What workers must know of a stream whose tables lie so."""
+    """The options of a stream for its workers, under a placement of its tables."""
     placement, heavy = lies
     located = placing.locations_of(plan, queries(plan), placement, heavy)
     copied = {table for table, column in placement.items() if column is None}
@@ -140,7 +140,7 @@ def asked_of(checkpoint: Checkpoint, count: int | None) -> Partitions | None:
     """The partitions that a checkpoint has; None if it has none yet.
 
     Raises:
-        CheckpointError: It has another number of them than is asked for, or is of an earlier form.
+        CheckpointError: It has another number of them than `count`, or is of an earlier form.
     """
     found = _read(checkpoint).get(_KEY)
     if found is None:
@@ -184,7 +184,7 @@ def _read(checkpoint: Checkpoint) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((checkpoint.folder / "plan.json").read_bytes())
     except (OSError, ValueError):
-        # `Checkpoint.agree` tells what is wrong with it.
+        # `Checkpoint.agree` raises the error.
         return {}
     return found
 

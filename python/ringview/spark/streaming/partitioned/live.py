@@ -1,11 +1,11 @@
-"""Live engines, each by a token. Plain Python: it knows no Spark.
+"""Live engines, each by a token. Plain Python without Spark.
 
-Invariant: of a partition there is one engine at most. Whoever takes it out has it alone, once those
-who look at it have done so; whoever looks at one sees it as it was when its token was drawn.
-Unused engines are released: those that a stream did not use in its last two micro-batches, and,
-by `sweep`, those of a stream that has ended or pauses.
-Cost: of each call O(1), and O(engines) where one comes or goes; a look and a change of the same
-engine wait for each other.
+Invariant: of a partition there is one engine at most. A thread that takes it out has it alone, once
+current readers have finished; a reader sees it as it was when its token was drawn. Unused engines
+are released: those that a stream did not use in its last two micro-batches, and, by `sweep`, those
+of a stream that has ended or pauses.
+Cost: of each call O(1), and O(engines) where one is added or removed; a look and a change of the
+same engine wait for each other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cache(Generic[E]):
             yield found.engine
 
     def put(self, stream: Hashable, partition: int, token: str, engine: E, batch: int) -> None:
-        """Keep an engine; those that the stream has not used in this micro-batch or the last go."""
+        """Keep an engine; release those not used in this micro-batch of the stream or the last."""
         with self._lock:
             self._live[stream, partition] = _Live(token, engine, batch)
             old = self._without(lambda key, live: key[0] == stream and live.batch < batch - 1)
@@ -71,7 +71,7 @@ class Cache(Generic[E]):
         del old
 
     def sweep(self, idle: int) -> None:
-        """Let engines go that so many calls of this found unused, whatever their stream does."""
+        """Release engines that this many calls found unused, whatever their stream does."""
         with self._lock:
             for live in self._live.values():
                 live.sweeps += 1

@@ -1,4 +1,4 @@
-"""How many bytes the engine of a partition may take.
+"""Limit of the bytes that the engine of a partition may take.
 
 Invariant: without a number of the user's, Spark's own settings decide, and where they say nothing
 there is no limit. Cost: none of Spark's jobs.
@@ -65,7 +65,7 @@ def _bytes(said: str) -> int:
 
 
 def _executors(spark: SparkSession) -> int:
-    """How many executors there are now; the driver is counted beside them."""
-    # What PySpark has of it are stages and jobs.
+    """Number of executors now; the driver is counted in addition to them."""
+    # PySpark's own tracker has only stages and jobs.
     infos = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
     return len(infos) - 1

@@ -1,12 +1,12 @@
 """The state of a stream in other engines: another number of them, or with other views.
 
-The old engines give their rows, which are routed anew to new ones, in a folder of their own; labels
-of a new generation have no past in Spark's state store, so a new engine begins with its base. What
-Spark notes of the sources stays as it is. The first micro-batch of the new generation removes the
-state of the old one.
+The old engines give their rows, which are routed again to new ones, in a folder of their own;
+labels of a new generation have no past in Spark's state store, so a new engine begins with its
+base. Spark's notes of the sources stay as they are. The first micro-batch of the new generation
+removes the state of the old one.
 
 Invariant: `plan.json` names one generation, and it is replaced last: killed before that, the stream
-goes on as it was. Cost: one shuffle of all rows, and every view filled anew.
+continues as it was. Cost: one shuffle of all rows, and every view refilled.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Moving:
 
 
 def of_all_tables(plan: Plan, placement: Placement) -> Placement:
-    """Where the last changes of keys lie: with the rows of the keys; greatest times everywhere."""
+    """Placement with the histories: last changes with the rows of their keys; times everywhere."""
     found = dict(placement)
     for table in plan.tables:
         history = plan.histories.get(table.name)

@@ -1,6 +1,6 @@
-"""How the rows of a query lie that computes rows: maps, unions, orders, windows, ASOF joins.
+"""Partitioning of computed rows: maps, unions, orders, windows, ASOF joins.
 
-Invariant: rows that must meet lie in one partition, and no row is in two. A map of rows leaves them
+Invariant: rows that must meet are in one partition, and no row is in two. A map of rows leaves them
 where they are; rows that it takes away are where the same rows were added. Cost: O(query).
 """
 
@@ -19,9 +19,9 @@ Rows = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How rows lie: by a value that each of these columns shows; where none does, somewhere.
+    """Partitioning of rows: by a value that each of these columns has; without any, anywhere.
 
-    ``origins`` are tables of which each row is made of one row, and lies where that does.
+    ``origins`` are tables of which each row is made of one row, and is where that one is.
     """
 
     kind: pa.DataType
@@ -45,7 +45,7 @@ class SplitError(Exception):
 
 
 def of_rows(rows: Rows, sources: Sequence[Partitioning | None]) -> Partitioning | None:
-    """How computed rows lie, of sources that lie so; raises `SplitError`.
+    """Partitioning of computed rows by that of their sources; raises `SplitError`.
 
     A source that is everywhere is `None`, and so are rows of such sources alone.
     """
@@ -93,7 +93,7 @@ def _mapped(
     heavy = routed[0].heavy
     added = [one for one, branch in zip(routed, branches, strict=True) if not branch.get("minus")]
     for one in routed:
-        # What is taken away are some of the rows that are added.
+        # The rows taken away are some of the rows that are added.
         if (heavy or not by) and not any(one.origins & other.origins for other in added):
             raise SplitError("rows are taken away in other partitions than they are added in")
     origins = added[0].origins.intersection(*(one.origins for one in added))
@@ -127,7 +127,7 @@ def handed_on(names: Sequence[str], branch: Rows) -> Iterator[tuple[str, str]]:
 
 
 def wanted_of_rows(rows: Rows, wanted: set[str]) -> Iterator[tuple[int, str]]:
-    """What decides where rows lie that are to lie by these columns: sources and their columns."""
+    """Columns of sources by which these columns of computed rows are partitioned."""
     kind = rows["kind"]
     if kind == "computed":
         inner = {of for name, of in handed_on(rows["names"], rows["branch"]) if name in wanted}

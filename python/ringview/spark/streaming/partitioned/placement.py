@@ -1,17 +1,16 @@
-"""Where the rows of each table lie, so that every partition can keep its share of every view alone.
+"""Placement of the rows of each table, so that every partition keeps its share of views alone.
 
 A table lies by one of its columns (rows with equal values in one partition), or everywhere (all its
 rows in each partition). A view over such tables is again such a table: it lies by the columns that
 show what its rows are routed by, or everywhere. So views over views, and blocks, are one rule.
 
-Where a group has rows in several partitions, the driver adds up what they have of it. A view that
-partitions cannot keep, and that reads views alone, is the driver's, over views that are whole
-there.
+If a group has rows in several partitions, the driver adds up their partials. A view that partitions
+cannot keep, and that reads views alone, is the driver's, over views that are whole there.
 
-Invariant: no row of a join is made in two partitions, and if that is asked for no group has rows in
-two, unless the view lies everywhere, where one partition speaks for all. Cost: exponential in the
-number of tables in the worst case; few columns of a table join or group, and choices that fail are
-left at once.
+Invariant: no row of a join is made in two partitions, and if the caller requires it no group has
+rows in two, unless the view is everywhere, where one partition reports for all. Cost: exponential
+in the number of tables in the worst case; few columns of a table join or group, and choices that
+fail are left at once.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _ALTERNATIVE = 'keep it with mode="driver", in one engine'
 
 @dataclass(frozen=True)
 class ViewLocations:
-    """Where views are kept."""
+    """The locations that keep views."""
 
     everywhere: frozenset[str]
     """By every partition whole, of which the first one speaks."""
@@ -84,7 +83,7 @@ def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: Collection
             partition is then what moves in the view.
 
     Raises:
-        UnsupportedError: There is none; the message names the view that stands in the way.
+        UnsupportedError: There is none; the message names the view that prevents it.
     """
     streams = {table.name for table in plan.streams}
     for name in queries:
@@ -138,7 +137,7 @@ def spread(
 def locations_of(
     plan: Plan, queries: Mapping[str, Query], placement: Placement, heavy: Heavy | None = None
 ) -> ViewLocations:
-    """Where views are kept under a placement."""
+    """The locations of views under a placement."""
     layouts = _layouts(queries, placement, plan, (), heavy)
     on_driver = {name for name in queries if layouts[name] == ON_DRIVER}
     below = {table for name in on_driver for table in reads_directly(queries[name])}
@@ -191,7 +190,7 @@ def _layouts(
     whole: Collection[str],
     heavy: Heavy | None = None,
 ) -> dict[str, Partitioning | None]:
-    """How the placed tables and the views over them lie; raises `SplitError`."""
+    """Partitioning of the placed tables and the views over them; raises `SplitError`."""
     layouts: dict[str, Partitioning | None] = {}
     for table in plan.tables:
         if (column := placement.get(table.name)) is not None:
@@ -215,7 +214,7 @@ def _layouts(
 def _partitioning(
     query: Query, known: Mapping[str, Partitioning | None], whole: bool
 ) -> Partitioning | None:
-    """How the rows of a query lie; raises `SplitError`."""
+    """Partitioning of the rows of a query; raises `SplitError`."""
     layouts = dict(known)
     for block in query.get("blocks") or ():
         layouts[block["name"]] = _partitioning(block["query"], layouts, True)
@@ -258,7 +257,7 @@ def _partitioning(
 
 
 def _heavy(routed: Mapping[int, Partitioning]) -> Role | None:
-    """How rows of heavy values lie that are made of rows that lie so."""
+    """Role of rows of heavy values, by the roles of the rows that they are made of."""
     roles = [lies.heavy for lies in routed.values() if lies.heavy is not None]
     if not roles:
         return None
@@ -289,7 +288,7 @@ def _candidates(table: TablePlan, queries: Mapping[str, Query]) -> list[str]:
     """The columns that a table may lie by; if it has a key, of that, for it is checked there."""
     used = _deciding(table, queries)
     found = [name for name in table.columns.names if name in used]
-    # Where no column decides, any will do to spread the rows.
+    # If no column decides, any will do to spread the rows.
     return found or list((table.keys or table.columns.names)[:1])
 
 

@@ -1,4 +1,4 @@
-"""What queries read: tables and views, through their blocks and subqueries.
+"""Relations that queries read: tables and views, through their blocks and subqueries.
 
 Invariant: blocks are of the query that has them, and are no tables. Cost: O(query).
 """
@@ -40,7 +40,7 @@ def _blocks(part: Any) -> set[str]:
 
 
 def is_timed(part: Any) -> bool:
-    """Whether rows of a query come and go with the clock."""
+    """Whether rows of a query are inserted and deleted by the clock."""
     if isinstance(part, dict):
         return part.get("kind") == "timed" or any(map(is_timed, part.values()))
     return isinstance(part, list) and any(map(is_timed, part))

@@ -1,9 +1,9 @@
-"""What a worker and the server of engines say to each other: one request, one answer.
+"""Messages between a worker and the server of engines: one request, one answer.
 
     Take -> [NeedsSegments -> segments] -> Taken | Raised
     Look -> messages, or None             | Raised
 
-Invariant: all of it goes through `codec`, so that neither side runs code that the other one names.
+Invariant: all of it is encoded by `codec`, so that neither side runs code that the other one names.
 An error of ringview or of Python's own arrives with its class, message and fields, any other one as
 a RuntimeError. Cost: the bytes, copied twice on each side.
 """
@@ -28,7 +28,7 @@ for _kind in (Meta, PartitionBatch, Segments, Span, Taken):
 
 
 class Served(Protocol):
-    """The engines of a stream: what is asked of them, with a cache of those that live.
+    """The engines of a stream: the calls of them, with a cache of those that live.
 
     It is a dataclass that `codec` has registered.
     """
@@ -37,7 +37,7 @@ class Served(Protocol):
         """Let the engine of a partition take a micro-batch."""
 
     def look(self, cache: Cache[Any], partition: int, token: str, view: str) -> list[bytes] | None:
-        """What the live engine of a version has of a view; None if there is none."""
+        """Partials of a view in the live engine of a version; None if there is none."""
 
 
 @registered
@@ -49,7 +49,7 @@ class Take:
     of: PartitionBatch
 
     def answer(self, cache: Cache[Any], read: Read) -> Taken[Any]:
-        """What came of it; the messages that it came with are not sent back."""
+        """The result; the messages of the request are not sent back."""
         return bare(_loaded(self.served).take(cache, self.of, read), self.of)
 
 
@@ -71,11 +71,11 @@ class Look:
 @registered
 @dataclass(frozen=True)
 class NeedsSegments:
-    """Asks for the segments of the version."""
+    """Request for the segments of the version."""
 
 
 class ServerTraceback(Exception):  # noqa: N818
-    """Where in the server an error was raised, as text."""
+    """The traceback of an error in the server, as text."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -84,7 +84,7 @@ class ServerTraceback(Exception):  # noqa: N818
 @registered
 @dataclass(frozen=True)
 class Raised:
-    """What a request raised."""
+    """The error of a request."""
 
     name: str
     """The class, of ringview's errors or of Python's own."""

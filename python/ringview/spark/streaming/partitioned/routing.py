@@ -4,10 +4,10 @@ A partition has a label, by which Spark groups; labels are chosen so that their 
 all of Spark's own partitions, as those of 0, 1, 2, .. do not.
 
 Invariant: rows that a placement wants together, whatever the width of their integers and the sign
-of their zeros, reach one partition; rows that lie everywhere reach all; a row of a heavy value that
-goes reaches the partition that it came to. Cost: one pass over the
-rows; one message for each partition that has rows of an Arrow batch, instead of a row of Spark for
-each of them.
+of their zeros, reach one partition; rows that lie everywhere reach all; a delete of a row of a
+heavy value reaches the partition that the row was sent to. Cost: one pass over the rows; one
+message for each partition that has rows of an Arrow batch, instead of a row of Spark for each of
+them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _partitions(
     role = None if heavy is None else heavy.role(table.name)
     if heavy is None or role is None:
         return there
-    # By its key, if it has one: what comes later says no more of the row.
+    # By its key, if it has one: a later change may hold no more of the row.
     own = [_hashed(layout, atom, table, name) for name in table.keys or table.columns.names]
     other = everywhere if role == "copied" else _place(own, partitions)
     return sf.when(value.isin(list(heavy.values)), other).otherwise(there)
@@ -185,7 +185,7 @@ class Pack:
             if found:
                 yield _sent(found)
         if self.plan.watermarked:
-            # Where there are none, the first partition says all the same where the clock is.
+            # Without any, the first partition reports the time of the clock all the same.
             said = self.labels if greatest else self.labels[:1]
             yield _sent([(label, times.message(greatest)) for label in said])
 
@@ -266,5 +266,5 @@ def packed(rows: pa.Table) -> Iterator[bytes]:
 
 
 def unpacked(messages: Iterable[bytes]) -> pa.Table:
-    """What `packed` packed."""
+    """The rows of `packed` messages."""
     return pa.concat_tables(map(read_stream, messages))

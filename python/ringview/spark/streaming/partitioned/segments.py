@@ -1,4 +1,4 @@
-"""The state of one partition as segments in Spark's state store. Plain Python: it knows no Spark.
+"""The state of one partition as segments in Spark's state store. Plain Python without Spark.
 
            kept ..    first ..               next .. end
     rows   outdated   the snapshot           the next one, as far as it is
@@ -8,7 +8,7 @@ A snapshot is the rows of all tables after some micro-batch, in slices; views ar
 The log is the micro-batches since. When the log is half as large as the snapshot, the next one is
 taken, and written over as many micro-batches as it needs: each writes its own rows, and twice as
 many bytes of slices. Once all slices are written, the log before them and the old slices are
-outdated, and go a few at a time.
+outdated, and are removed a few at a time.
 
 Invariant: snapshot and log are all of the state at any time. The order of a snapshot's rows depends
 on the rows alone: an engine that takes over draws the same slices, and writes those that are left.
@@ -88,7 +88,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Meta:
-    """What a version says of an engine."""
+    """Description of an engine in a version."""
 
     token: str
     has_base: bool = False
@@ -100,13 +100,13 @@ class Meta:
 
     @property
     def written(self) -> int:
-        """How many slices of the next snapshot are written."""
+        """Number of slices of the next snapshot that are written."""
         return self.rows.end - self.rows.next
 
 
 @dataclass(frozen=True)
 class Segments:
-    """What a version consists of."""
+    """Content of a version."""
 
     rows: Sequence[bytes] = ()
     log: Sequence[tuple[int, int, bytes]] = ()
@@ -123,10 +123,10 @@ class PartitionState(Protocol):
     """One partition's share of a version of the state store; what is written is the next one."""
 
     def meta(self) -> Meta | None:
-        """What the version says; None before the partition had a row."""
+        """Description of the engine in the version; None before the partition had a row."""
 
     def base(self, is_needed: bool) -> Sequence[bytes] | None:
-        """What the partition began with; None if that is nothing, which raises if it is needed."""
+        """First rows of the partition; None if there are none, which raises if they are needed."""
 
     def forget_base(self) -> None:
         """Remove it, if it is there."""
@@ -146,7 +146,7 @@ class PartitionState(Protocol):
 
 @dataclass(frozen=True)
 class Taken(Generic[R]):
-    """What came of a micro-batch in an engine, and what the next version is to hold of it."""
+    """Result of a micro-batch in an engine, and its share of the next version."""
 
     meta: Meta
     logged: Delta
@@ -226,7 +226,7 @@ def advanced(
         rows = rows.grown(len(slices), sum(map(len, slices)))
         if not unwritten:
             rows, log, size, has_base = rows.turned().marked(), log.turned(), 0, False
-    # More go than come, so that what is outdated does not pile up.
+    # More are removed than added, so that outdated segments do not pile up.
     swept = 2 * (len(slices) + len(logged)) + 2
     return Meta(token, has_base, size, rows.swept(swept), log.swept(swept)), slices
 

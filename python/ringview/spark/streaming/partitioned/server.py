@@ -1,10 +1,10 @@
 """The process that has the engines of an executor: it outlives the executor's workers.
 
 Each worker has a connection, and each connection a thread; engines work at the same time, for the
-native code lets the interpreter go.
+native code releases the interpreter.
 
 Invariant: those of `live` and `store` hold for every thread, worker and attempt. A request is read
-only from a process of this user that knows the secret, and by `codec`. The process ends with the
+only from a process of this user that has the secret, and by `codec`. The process ends with the
 executor's, however that ends, and with the daemon whose worker started it. Its end costs time and
 nothing else: the state store holds all of its state.
 Cost: an interpreter with ringview and Spark's Python in it; the engines that are in use.
@@ -39,7 +39,7 @@ _IDLE = 15
 
 
 def main(process: str, born: str, folder: str, lock: str, serves: str) -> None:
-    """Serve until a process is gone; `serves` is the module of what may come in requests."""
+    """Serve until a process ends; `serves` is the module of the classes of requests."""
     import_module(serves)
     # Ctrl-C is for the driver. PySpark's daemon says by SIGHUP that it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -66,7 +66,7 @@ def main(process: str, born: str, folder: str, lock: str, serves: str) -> None:
 
 
 def is_own(place: Path, secret: bytes) -> bool:
-    """Whether workers find this server, and not one that came when its files had been removed."""
+    """Whether workers find this server, not a later one, after its files were removed."""
     try:
         return private.read(place / address.SECRET) == secret
     except OSError:
@@ -79,7 +79,7 @@ def accept(listener: Listener, secret: bytes, cache: Cache[Any]) -> None:
         try:
             connection = listener.accept()
         except OSError:
-            # No file descriptor is left, or the connection went away.
+            # No file descriptor is left, or the connection was closed.
             time.sleep(0.1)
             continue
         serve_one = threading.Thread(target=serve, args=(connection, secret, cache), daemon=True)
@@ -87,7 +87,7 @@ def accept(listener: Listener, secret: bytes, cache: Cache[Any]) -> None:
 
 
 def serve(connection: Connection, secret: bytes, cache: Cache[Any]) -> None:
-    """Answer the requests of a worker until it is gone."""
+    """Answer the requests of a worker until it disconnects."""
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as made:
             private.check_peer(made)
@@ -126,7 +126,7 @@ class Watched:
             try:
                 self._file = os.pidfd_open(process)
             except OSError:
-                # It is gone, or the kernel has no such files.
+                # It has ended, or the kernel has no such files.
                 self._file = None
 
     def is_gone(self, seconds: float) -> bool:

@@ -1,8 +1,8 @@
-"""What workers must know of a stream, and what its engines do in the process that has them.
+"""The options of a stream for its workers, and the calls of its engines in their process.
 
-Invariant: both can be pickled for Spark, and sent by `codec` to a server of engines, and so can
-what is reported: rows as Arrow's stream format. Cost: of a micro-batch that of `store`, and of what
-moved, packed once.
+Invariant: both can be pickled for Spark, and sent by `codec` to a server of engines, and so can the
+reports: rows as Arrow's stream format. Cost: of a micro-batch that of `store`, and of the changes,
+packed once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ for _kind in (Plan, Sizes, TablePlan):
 @registered
 @dataclass(frozen=True)
 class Setting:
-    """What a worker must know of a stream."""
+    """The options of a stream for its workers."""
 
     plan: Plan
     """With the views that partitions keep alone."""
@@ -53,7 +53,7 @@ class Setting:
 
     @property
     def stream(self) -> Hashable:
-        """What live engines are found by: those of another limit are none."""
+        """The key of live engines: those of another limit are none."""
         return self.name, self.memory_limit
 
     def store(self) -> Store[PartitionEngine]:
@@ -63,14 +63,14 @@ class Setting:
         return Store(self.stream, start, self.sizes)
 
     def speaks(self, partition: int, name: str) -> bool:
-        """Whether what a partition has of a table or view is asked for."""
+        """Whether a partition reports its rows of a table or view."""
         return partition == 0 or name not in self.everywhere
 
 
 @registered
 @dataclass(frozen=True)
 class Report:
-    """What came of a micro-batch in a partition."""
+    """Result of a micro-batch in a partition."""
 
     numbers: Mapping[str, int]
     """What happened, as `counts` names it."""
@@ -84,7 +84,7 @@ class Report:
 @registered
 @dataclass(frozen=True)
 class StreamEngines:
-    """The engines of a stream, as they are asked for: see `requests.Served`."""
+    """The engines of a stream, as they are called: see `requests.Served`."""
 
     setting: Setting
     tells: bool = False
@@ -108,7 +108,7 @@ class StreamEngines:
         token: str,
         view: str,
     ) -> list[bytes] | None:
-        """What the live engine of a version has of a view, to be merged; None if there is none."""
+        """Partials of a view in a version's live engine, to be merged; None if there is none."""
         with cache.look(self.setting.stream, partition, token) as held:
             if held is None:
                 return None
@@ -123,7 +123,7 @@ class StreamEngines:
             engine.follow({*apart, *self.in_partitions}, gathered)
 
     def _spoken(self, partition: int, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """What changed, of views that the partition speaks of."""
+        """Changes of views that the partition reports."""
         return {
             view: rows
             for view, rows in changes.items()

@@ -3,11 +3,11 @@
     slots -> label, message -> transformWithState: store, by partition -> changes -> sink
 
 Invariant: a micro-batch counts once in each partition, for Spark commits the versions of its state
-store with the micro-batch, and `store` ties an engine to a version. The sink is told of a
-micro-batch after all partitions have it, and again, of the same rows, if it failed or the driver
-was killed before Spark noted that it was done.
-Cost: of a micro-batch one shuffle of its rows, the engines' work in parallel, what moved to the
-driver, which adds up views of which partitions have parts; of a look at a view a job over the
+store with the micro-batch, and `store` ties an engine to a version. The sink is given a micro-batch
+after all partitions have it, and again, with the same rows, if it failed or the driver was killed
+before Spark noted that it was done.
+Cost: of a micro-batch one shuffle of its rows, the engines' work in parallel, and its changes to
+the driver, which adds up views of which partitions have parts; of a look at a view a job over the
 partitions, and its rows to the driver.
 """
 
@@ -97,7 +97,7 @@ class PartitionedState(State):
         self._clock: str | None = None
         try:
             self._last = versions.last(checkpoint)
-            # Of generations that never came to be.
+            # Of generations that were never completed.
             unsent.forget_from(checkpoint.state, self._partitions.generation + 1)
             self._begin_sinks()
             if not checkpoint.has_begun:
@@ -111,7 +111,7 @@ class PartitionedState(State):
 
     @property
     def _tells(self) -> bool:
-        """Whether somebody is told what moves."""
+        """Whether a sink is given the changes."""
         return self._sink is not None or self._sinks is not None
 
     def metrics(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class PartitionedState(State):
             try:
                 return self._view(name, batch)
             except PySparkException as raised:
-                # The version may have gone, if two micro-batches came meanwhile.
+                # The version may have been removed, if there were two micro-batches meanwhile.
                 if self._last == batch:
                     raise (error_of(raised) or raised) from None
 
@@ -168,7 +168,7 @@ class PartitionedState(State):
         return versions.view(*of, name, batch)
 
     def close(self) -> None:
-        """Wait for the micro-batch that runs, and let the checkpoint go."""
+        """Wait for the micro-batch that runs, and release the checkpoint."""
         self._unset()
         with self._lock:
             if self._open is not None:
@@ -186,7 +186,7 @@ class PartitionedState(State):
             versions.begin(slots, self._partitions, self._setting, rows, folder)
 
     def _begun(self) -> Bases:
-        """What partitions begin with; where Spark keeps it, it goes once none needs it."""
+        """First rows of partitions; those that Spark keeps are removed once none needs them."""
         folder = self._partitions.folder(self._checkpoint)
         if isinstance(folder, Remote) and folder.exists() and self._checkpoint.has_begun:
             with raising():
@@ -229,7 +229,7 @@ class PartitionedState(State):
         counts = [row for row in found if row["view"] == COUNTS]
         self._metrics = self._counted(batch_id, counts, changes)
         if self._sink is not None:
-            # The first time it is told of every view, for what columns they have.
+            # The first time it is given every view, for the columns that they have.
             first = versions.nothing(self._plan) if batch_id == 0 else {}
             elsewhere = {} if self._sinks is None else self._sinks.by_view
             for name, table in {**first, **changes}.items():
@@ -238,7 +238,7 @@ class PartitionedState(State):
         self._send_letters(of[LETTERS], batch_id)
 
     def _whole(self, moved: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """What moved in all views, from what partitions sent of theirs."""
+        """Changes of all views, from those that partitions sent of theirs."""
         if self._gathered is None:
             return dict(moved)
         gathered = self._setting.gathered
@@ -247,7 +247,7 @@ class PartitionedState(State):
         return {name: table for name in self._plan.views if (table := whole.get(name)) is not None}
 
     def _begin_sinks(self) -> None:
-        """Tell sinks whose batches come, and which of these come again."""
+        """Call `begin` of sinks with the identity, and find the batches that are repeated."""
         identity, is_new = self._checkpoint.identity, self._last < 0
         if self._sink is not None:
             begin(self._sink, identity, list(self._plan.views), is_new)
@@ -272,11 +272,11 @@ class PartitionedState(State):
                     'or keep it with mode="driver"'
                 )
             begin(self._letters, identity, [letters.NAME], not self._has_letters.exists())
-        # What a target was told of a batch that comes again may be wrong, if the source was mended.
+        # A target may have wrong letters of a repeated batch, if the source was mended.
         self._again = self._last + 1 if self._checkpoint.has_noted(self._last + 1) else None
 
     def _send_letters(self, found: pa.Table | None, batch_id: int) -> None:
-        """Hand on the dead letters of a micro-batch; of one that comes again, be there none."""
+        """Pass on the dead letters of a micro-batch; of a repeated one even if there are none."""
         if self._letters is None or (found is None and batch_id != self._again):
             return
         found = letters.SCHEMA.empty_table() if found is None else letters.in_order(found)
@@ -292,7 +292,7 @@ class PartitionedState(State):
     def _counted(
         self, batch_id: int, rows: list[dict[str, Any]], changes: Mapping[str, pa.Table]
     ) -> dict[str, Any]:
-        """What is known of a micro-batch from the counts of its partitions, and what moved."""
+        """Metrics of a micro-batch from the counts of its partitions, and its changes."""
         counts = self._counts
         for row in rows:
             self._bytes[row["partition"]] = counts.added([row["counts"]])["state_bytes"]
@@ -331,7 +331,7 @@ class PartitionedState(State):
         return apart | {name: changes[name].num_rows for name in names if name in changes}
 
     def _timed(self, found: Mapping[str, int]) -> dict[str, Any]:
-        """What time did, if the stream has a clock."""
+        """Metrics of the clock, if the stream has one."""
         if not self._plan.watermarked:
             return {}
         expired = {table.name: found[f"{EXPIRED}.{table.name}"] for table in self._plan.expiring}

@@ -1,4 +1,4 @@
-"""The engine of one partition between micro-batches, by a token. Plain Python: it knows no Spark.
+"""The engine of one partition between micro-batches, by a token. Plain Python without Spark.
 
 Spark's state store keeps, by version, a token and `segments`. Live engines are in a cache, and one
 is used only if its token is the store's.
@@ -6,12 +6,12 @@ is used only if its token is the store's.
     live engine of token t  ==  snapshot + log of the version whose token is t
 
 Invariant: the line above, for every engine in a cache and every version that can be read again. A
-token is drawn anew for each attempt, so an engine that went through an attempt that was thrown
-away, or that missed what another worker did, has a token that no later version has. An engine
-leaves the cache before it is changed, and is back, under its new token, before the version that has
-this token is written.
+new token is drawn for each attempt, so an engine that applied an attempt that was thrown away, or
+that missed another worker's, has a token that no later version has. An engine leaves the cache
+before it is changed, and is back, under its new token, before the version that has this token is
+written.
 Cost: of a step, that of the engine for the rows, and of `segments` for their bytes; once all rows
-are sorted and packed, that is not done again before the log is half as large as they are. Where the
+are sorted and packed, that is not done again before the log is half as large as they are. If the
 cache does not have the engine, a snapshot is read, its views are filled, and its log is applied.
 """
 
@@ -38,9 +38,9 @@ from ringview.spark.streaming.partitioned.segments import (
 
 
 class Engine(Protocol):
-    """What is kept: it takes messages, and gives its rows.
+    """A stored engine: it takes messages, and gives its rows.
 
-    What `apply` gives back does the same to an engine in the same state.
+    The result of `apply` does the same to an engine in the same state.
     """
 
     def apply(self, delta: Delta) -> Delta:
@@ -56,7 +56,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class PartitionBatch:
-    """A micro-batch of a partition, and the version of the state that it comes behind."""
+    """A micro-batch of a partition, and the version of the state that precedes it."""
 
     partition: int
     version: Meta | None
@@ -81,7 +81,7 @@ class SnapshottedEngine(Generic[E]):
 class Store(Generic[E]):
     """The engines of a stream.
 
-    ``start`` makes one of slices, and is told whether that is what the partition begins with.
+    ``start`` makes one of slices; its flag says whether they are the partition's first rows.
     """
 
     stream: Hashable

@@ -51,7 +51,7 @@ def version(
 
     Args:
         spark: The session.
-        setting: What workers know of the stream.
+        setting: The options of the stream for workers.
         checkpoint: Where the state is.
         batch: The micro-batch behind which the version is.
         partitions: Of these alone; by default of all.
@@ -100,7 +100,7 @@ def gathered(
     checkpoint: Checkpoint,
     batch: int,
 ) -> Gathered:
-    """What the driver has of views as of a micro-batch; all that it holds was told."""
+    """The driver's views as of a micro-batch; all changes up to it were sent."""
     over = [view for view in plan.views if view not in setting.plan.views]
     found = Gathered(plan, setting.gathered, over)
     if setting.gathered and batch >= 0:
@@ -163,7 +163,7 @@ def begin(
 
 
 def bases(spark: SparkSession, folder: Location) -> Bases:
-    """What partitions begin with, for the workers; sent to them where these cannot read it."""
+    """First rows of partitions, for the workers; sent to them where these cannot read them."""
     if isinstance(folder, Path):
         return FileBases(folder)
     if not folder.exists():
@@ -207,7 +207,7 @@ def _read(
 
 
 def _rows(frame: DataFrame, setting: Setting, holds: Mapping[str, Sequence[str]]) -> DataFrame:
-    """What a state variable holds in fields of its columns, in the columns of a version."""
+    """A state variable, which has fields in its columns, in the columns of a version."""
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col("key").getField(LABEL)).cast("int")
     found = {name: sf.col(column).getField(name) for column in holds for name in holds[column]}

@@ -1,8 +1,8 @@
-"""What runs in workers: a micro-batch of a partition, and a look at the views of one.
+"""Steps in workers: a micro-batch of a partition, and a look at the views of one.
 
-Invariant: what a version of Spark's state store holds of a partition is what `store` says; the live
-engines are where `client` finds them. Cost: that of `store`, of the way to the engines and back for
-the rows and what moved, and a few calls to Spark's server of state.
+Invariant: a version of Spark's state store holds of a partition what `store` says; `client` finds
+the live engines. Cost: that of `store`, of the way to the engines and back for the rows and the
+changes, and a few calls to Spark's server of state.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class SparkState:
         self._bases, self._partition = bases, partition
 
     def meta(self) -> Meta | None:
-        """What the version says."""
+        """Description of the engine in the version."""
         return _meta(*self._meta.get()) if self._meta.exists() else None
 
     def base(self, is_needed: bool) -> Sequence[bytes] | None:
-        """What the partition began with."""
+        """First rows of the partition."""
         return self._bases.read(self._partition, is_needed)
 
     def forget_base(self) -> None:
@@ -138,7 +138,7 @@ def _sinks(pickled: bytes) -> Mapping[str, PartitionSink]:
 
 
 def _counted(taken: Taken[Report]) -> dict[str, int]:
-    """What happened in a partition."""
+    """Metrics of a partition."""
     return {
         **taken.report.numbers,
         "engines.found": int(taken.was_live),
@@ -151,7 +151,7 @@ def _counted(taken: Taken[Report]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Begin:
-    """What partitions begin with: their rows of some tables, as slices."""
+    """First rows of partitions: those of some tables, as slices."""
 
     setting: Setting
     bases: FileBases | None
@@ -191,7 +191,7 @@ LOOKED = "partition int, view string, message binary"
 
 @dataclass(frozen=True)
 class Look:
-    """What partitions have of views, as a version of the state has it: to be merged."""
+    """Partials of views in partitions, as a version of the state has them: to be merged."""
 
     setting: Setting
     bases: Bases
@@ -220,7 +220,7 @@ class Look:
     def _live(
         self, partition: int, meta: Meta | None, views: Sequence[str]
     ) -> list[tuple[str, bytes]] | None:
-        """What the live engine has; None if there is none."""
+        """Partials of views in the live engine; None if there is none."""
         if meta is None:
             return None
         found: list[tuple[str, bytes]] = []
