@@ -486,8 +486,8 @@ class Database:
                 or a sum that overflows, is refused by default: "refuse". With "null" a cast or a
                 call of a function that fails for a row is NULL there. With "suspend" the change
                 is applied and the view is suspended, with the views above it: reads raise
-                SuspendedError until `View.resume()` fills it from the rows of that time. Where a
-                view above it refuses, the change is refused.
+                SuspendedError until `View.resume()` fills it from the rows of that time. If a view
+                above it refuses, the change is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one raise that it was dropped.
             if_not_exists: A view of this name with the same SQL stays, and is returned.

@@ -128,7 +128,7 @@ class View(Relation):
 
         The suspended views that it reads, those above it and those of an equal query are resumed
         with it, all or none; their names are returned. Followers are given the difference from the
-        rows that they know. Does nothing where the view is not suspended.
+        rows that they have read. Does nothing where the view is not suspended.
 
         Raises:
             Others: The error by which one of them still fails, as `Database.create_view`; they are

@@ -62,9 +62,11 @@ def places(path: Path) -> Iterator[Place]:
 
 
 def prose(comment: list[Line]) -> Iterator[Line]:
-    """The lines of a comment that are no code, without the marks of lists."""
+    """The lines of a comment that are no code, and no output of a script, which ends its docstring."""
     fenced = False
     for number, text in comment:
+        if text.strip() == "prints":
+            return
         if text.lstrip().startswith("```"):
             fenced = not fenced
         elif not fenced and not text.lstrip().startswith((">>>", "...")):

@@ -27,6 +27,7 @@ def test_comments_are_plain(folder: str) -> None:
         ("a.py", '"""Rows come.\n\n>>> come()\n"""\n', ["come"]),
         ("a.py", "a = 1  # Where it stands\n", ["Where", "stands"]),
         ("a.py", 'a = "What # it knows"\n', []),
+        ("a.py", '"""A script, which\n\nprints\n\n    5 asks\n"""\n', []),
     ],
 )
 def test_the_lint_finds_what_is_not(tmp_path: Path, name: str, text: str, words: list[str]) -> None:
