@@ -62,7 +62,7 @@ def places(path: Path) -> Iterator[Place]:
 
 
 def prose(comment: list[Line]) -> Iterator[Line]:
-    """The lines of a comment that are no code, and no output of a script, which ends its docstring."""
+    """The lines of a comment that are neither code nor, behind `prints`, the output of a script."""
     fenced = False
     for number, text in comment:
         if text.strip() == "prints":
