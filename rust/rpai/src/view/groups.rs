@@ -46,6 +46,33 @@ pub(crate) struct Groups {
     scratch: KeyScratch,
     /// The aggregates of a query with one group.
     sole: Vec<Cell>,
+    measured: Measured,
+}
+
+/// Bytes of the machine when they were last summed over its indexes, which takes O(keys), and the rows since.
+///
+/// Invariant: they are summed again before the rows since are worth a sixteenth of them, so a row pays for O(1) indexes.
+#[derive(Debug, Default)]
+struct Measured {
+    bytes: usize,
+    rows: usize,
+}
+
+/// Bytes of a row in the indexes, at most.
+const ROW: usize = 256;
+
+impl Measured {
+    /// Counts rows; `bytes` sums the bytes again.
+    fn count(&mut self, rows: usize, bytes: impl FnOnce() -> usize) {
+        self.rows += rows;
+        if self.rows * ROW >= self.bytes / 16 {
+            (self.bytes, self.rows) = (bytes(), 0);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes + self.rows * ROW
+    }
 }
 
 impl Reader {
@@ -99,6 +126,7 @@ impl Groups {
             verdicts: Vec::new(),
             scratch: KeyScratch::default(),
             sole: Vec::new(),
+            measured: Measured::default(),
         })
     }
 
@@ -166,7 +194,9 @@ impl Maintainer for Groups {
             verdicts: &self.verdicts,
             sign: rows.sign,
         };
-        self.machine.take(source, rows, budget)
+        self.machine.take(source, rows, budget)?;
+        (self.measured).count(batch.rows, || self.machine.memory_usage());
+        Ok(())
     }
 
     fn freeze(&mut self) {
@@ -223,6 +253,11 @@ impl Maintainer for Groups {
     fn memory_usage(&self) -> usize {
         let table = self.grouped().table.memory_usage();
         self.machine.memory_usage() + self.texts.memory_usage() + table
+    }
+
+    fn bytes(&self) -> usize {
+        let table = self.grouped().table.memory_usage();
+        self.measured.bytes() + self.texts.memory_usage() + table
     }
 
     fn steps(&self) -> u64 {
