@@ -113,7 +113,12 @@ impl Lowering<'_> {
         rows.columns = Vec::new();
         let (name, names) = match calls {
             Calls::Engine(calls) => self.grouped_by_engine(rows, &groups, calls)?,
-            Calls::PerGroup(functions) => self.grouped_per_group(rows, &groups, functions)?,
+            Calls::PerGroup(functions) => {
+                match self.grouped_by_first(rows.clone(), &groups, functions)? {
+                    Some(found) => found,
+                    None => self.grouped_per_group(rows, &groups, functions)?,
+                }
+            }
         };
         let column = |at: usize| of_atom(0, &names[at]);
         let mut columns: Vec<Expr> = (0..shown).map(column).collect();

@@ -49,6 +49,7 @@ mod domain;
 mod eager;
 mod engine_calls;
 mod extremes;
+mod firsts;
 mod fused;
 mod indicator;
 mod join;
