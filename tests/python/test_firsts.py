@@ -47,7 +47,9 @@ def test_views_equal_duckdb(seed: int) -> None:
         db.insert("d", [{"k": at, "name": name}])
         other.execute("INSERT INTO d VALUES (?, ?)", [at, name])
     views = {db.create_view(f"v{at}", sql): sql for at, sql in enumerate(QUERIES)}
-    followed = {view: (view.follow(), {}) for view in views if draw.random() < 0.5}
+    followed: dict[rv.View, tuple[rv.Follower, dict[tuple[str, ...], int]]] = {
+        view: (view.follow(), {}) for view in views if draw.random() < 0.5
+    }
     held: list[dict[str, Any]] = []
     for step in range(40):
         for _ in range(draw.randrange(1, 5)):
