@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import ringview as rv
-from ringview.errors import ArithmeticOverflowError, FunctionError, InvalidValueError
+from ringview.errors import FunctionError
 
 TEXTS = ["1", "2", "-3", "x", "", "2020-02-30", "2021-03-04", "99999999999999999999", None]
 
@@ -128,12 +128,8 @@ def test_functions_of_the_user_and_sums() -> None:
     small = db.create_view("small", "SELECT SUM(a)::TINYINT AS n FROM t", on_error="null")
     assert small.scalar() == 10
     db.drop_view("strict")
-    try:
-        db.insert("t", {"a": [1000]})
-    except (ArithmeticOverflowError, InvalidValueError):
-        assert small.scalar() == 10
-    else:
-        assert small.scalar() is None
+    db.insert("t", {"a": [1000]})
+    assert small.scalar() is None
 
 
 def test_a_file_keeps_it(tmp_path: Path) -> None:

@@ -63,14 +63,6 @@ impl Database {
         Ok(())
     }
 
-    /// Whether a change that a view cannot take suspends it.
-    ///
-    /// # Errors
-    /// `UnknownView`.
-    pub fn suspends(&self, name: &str) -> Result<bool> {
-        Ok(self.state.graph.declared(name)?.suspends)
-    }
-
     /// The moment since which a view is suspended, in microseconds since 1970 in UTC, and why; `None` if it is not.
     ///
     /// # Errors
@@ -282,13 +274,14 @@ impl Database {
                 ..newborn
             });
             self.state.wire();
-            self.check_followed(resumed)?;
+            self.find_difference(resumed)?;
         }
         Ok(())
     }
 
-    /// Refuses a difference that followers of the view resumed last could not read.
-    fn check_followed(&self, resumed: &mut [(String, u64, Box<Suspension>)]) -> Result<()> {
+    /// Turns the rows that followers of the view resumed last have read into the difference from its rows now. It may fail,
+    /// so it is found before anything is kept.
+    fn find_difference(&self, resumed: &mut [(String, u64, Box<Suspension>)]) -> Result<()> {
         let Some((name, _, suspension)) = resumed.last_mut() else {
             return Ok(());
         };

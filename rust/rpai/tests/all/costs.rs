@@ -1,7 +1,9 @@
 //! Cost of a change, its result read, counted in steps: the queries of the paper's table 1.
 
 use ringview_core::{Batch, Column as Words, Type};
-use ringview_rpai::machine::{Block, ColumnType, Condition, Machine, Plan, Quantity, Value};
+use ringview_rpai::machine::{
+    Aggregate, Block, ColumnType, Comparison, Condition, Machine, Plan, Quantity, Value,
+};
 
 use crate::common::queries::{self, book, ints};
 use crate::random::Random;
@@ -146,6 +148,31 @@ fn steps_grow_as_the_paper_says_with_doubles() {
         let bound = 1.6 * (few + 8.0) * 20_000f64.log2() / 1_000f64.log2() + 24.0;
         assert!(many <= bound, "{name}: {few} and {many}, at most {bound}");
     }
+}
+
+/// Rows compared with the greatest value of their table, which no index of sums maintains.
+#[test]
+fn steps_grow_as_the_logarithm_with_a_maximum() {
+    let price = || queries::column(0, 0, 1);
+    let most = Block::new(
+        vec![0],
+        Condition::And(Vec::new()),
+        vec![Aggregate::Max(price())],
+    );
+    let share = queries::times(queries::decimal(9_000), Value::Block(Box::new(most)));
+    let block = Block::new(
+        vec![0],
+        Condition::And(vec![queries::compare(share, Comparison::Lt, price())]),
+        vec![Aggregate::Count],
+    );
+    let mut random = Random(17);
+    let [few, many] = [1_000, 20_000].map(|rows| {
+        let plan = Plan::new(vec![ints(2)], block.clone());
+        let mut row = |table, rows| row_of(&mut random, "VWAP", table, rows);
+        dearest(plan, rows, &mut row) as f64
+    });
+    let bound = 1.6 * (few + 8.0) * 20_000f64.log2() / 1_000f64.log2() + 24.0;
+    assert!(many <= bound, "{few} and {many}, at most {bound}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Lowering<'_> {
         let (name, names) = match calls {
             Calls::Engine(calls) => self.grouped_by_engine(rows, &groups, calls)?,
             Calls::PerGroup(functions) => {
-                match self.grouped_by_first(rows.clone(), &groups, functions)? {
+                match self.grouped_by_first(&rows, &groups, functions)? {
                     Some(found) => found,
                     None => self.grouped_per_group(rows, &groups, functions)?,
                 }

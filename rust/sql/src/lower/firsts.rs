@@ -13,7 +13,6 @@ use super::state::Lowering;
 use crate::error::refusal;
 
 /// A value of the first row in an order.
-#[derive(PartialEq)]
 struct First {
     value: Expr,
     order: Vec<SortedBy>,
@@ -26,7 +25,7 @@ impl Lowering<'_> {
     /// group.
     pub(super) fn grouped_by_first(
         &mut self,
-        mut rows: Pending,
+        rows: &Pending,
         groups: &[Expr],
         functions: &[Function],
     ) -> Result<Option<(String, Vec<String>)>> {
@@ -39,7 +38,10 @@ impl Lowering<'_> {
         if groups.is_empty() || self.once || !others.iter().all(is_alike) {
             return Ok(None);
         }
-        rows.columns = groups.to_vec();
+        let mut rows = Pending {
+            columns: groups.to_vec(),
+            ..rows.clone()
+        };
         for first in firsts.iter().flatten() {
             let value = first.value.clone();
             rows.columns.push(match &first.takes_part {
