@@ -32,13 +32,6 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ("SELECT COUNT(b) FROM r, s", errors.QueryError, 1, 14, "write one of r.b, s.b"),
     ("SELECT COUNT(*)\nFROM r, s\nWHERE b = 1", errors.QueryError, 3, 7, "ambiguous"),
     (
-        "SELECT COUNT(*) FROM r p, r q JOIN s USING (b), t WHERE b = 1",
-        errors.QueryError,
-        1,
-        57,
-        "p.b, q.b",
-    ),
-    (
         "SELECT COUNT(*) FROM r p CROSS JOIN r q JOIN s USING (b)",
         errors.QueryError,
         1,

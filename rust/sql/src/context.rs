@@ -92,12 +92,6 @@ impl Context {
     pub(crate) fn is_scalar(&self, name: &str) -> bool {
         self.functions.get(name).is_some() || self.of_user(name).is_some()
     }
-
-    /// Whether a table has a column.
-    pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
-        let schema = self.tables.get(table);
-        schema.is_some_and(|schema| schema.field_with_name(column).is_ok())
-    }
 }
 
 /// Refuses a name for a function of the user that means a function of SQL, or that no text can call.

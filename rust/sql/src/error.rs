@@ -51,31 +51,6 @@ pub(crate) fn refusal(problem: &DataFusionError) -> Error {
     }
 }
 
-/// The column that the binder did not find, if that is the problem: its table, if the text names one, and its name.
-pub(crate) fn unknown_column(problem: &DataFusionError) -> Option<(&str, &str)> {
-    match root(problem) {
-        DataFusionError::SchemaError(inner, _) => match &**inner {
-            SchemaError::FieldNotFound { field, .. } => {
-                let table = field.relation.as_ref().map_or("", |table| table.table());
-                Some((table, &field.name))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The name that several columns have, if that is the problem.
-pub(crate) fn ambiguous(problem: &DataFusionError) -> Option<String> {
-    match root(problem) {
-        DataFusionError::SchemaError(inner, _) => match &**inner {
-            SchemaError::AmbiguousReference { field } => Some(field.name.clone()),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// An error for a query that cannot be kept.
 pub(crate) fn unsupported(what: &str) -> Error {
     bare(SqlProblem::Unsupported, None, advised(what))

@@ -19,7 +19,7 @@ use ringview_expr::walk_mut;
 
 use crate::context::Context;
 use crate::error::bare;
-use crate::partial::output;
+use crate::outputs::output;
 use crate::source_text::position;
 
 /// Aggregates that depend on the order of their rows.
@@ -311,7 +311,7 @@ fn shown(
         SetExpr::Select(select) => select,
         _ => {
             // The outputs of a set operation are those of its first side.
-            let names = crate::partial::outputs(subquery)?;
+            let names = crate::outputs::outputs(subquery)?;
             let at = match (number, key) {
                 (Some(at), _) => at,
                 (None, Expr::Identifier(of)) => names

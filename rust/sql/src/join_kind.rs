@@ -1,8 +1,8 @@
-//! Joins by name: NATURAL and USING.
+//! Constraints of joins: ON, USING and NATURAL.
 //!
 //! Invariant: none, it only reads. Cost: O(joins).
 
-use datafusion_sql::sqlparser::ast::{Join, JoinConstraint, JoinOperator, Select};
+use datafusion_sql::sqlparser::ast::{JoinConstraint, JoinOperator};
 
 /// Constraint of a join, of the kinds that may be by name.
 pub(crate) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
@@ -13,20 +13,9 @@ pub(crate) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstra
         | JoinOperator::LeftOuter(by)
         | JoinOperator::Right(by)
         | JoinOperator::RightOuter(by)
-        | JoinOperator::FullOuter(by) => Some(by),
+        | JoinOperator::FullOuter(by)
+        | JoinOperator::LeftSemi(by)
+        | JoinOperator::LeftAnti(by) => Some(by),
         _ => None,
     }
-}
-
-/// Whether a join of a SELECT is by name.
-pub(crate) fn joins_by_name(select: &Select) -> bool {
-    let mut joins = select.from.iter().flat_map(|from| &from.joins);
-    joins.any(is_by_name)
-}
-
-/// Whether a join is by name.
-pub(crate) fn is_by_name(join: &Join) -> bool {
-    let mut operator = join.join_operator.clone();
-    let by = constraint(&mut operator);
-    by.is_some_and(|by| matches!(by, JoinConstraint::Using(_) | JoinConstraint::Natural))
 }

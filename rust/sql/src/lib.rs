@@ -23,37 +23,30 @@
 //! | `options` | what is said beside a text |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
-//! | `columns` | the columns of what FROM names |
 //! | `row_scalar` | bound expressions as blocks keep them |
 //! | `kinds` | clauses of a call that belong to functions of another kind |
 //! | `grouped` | GROUP BY of brackets, GROUPING() of all groups |
 //! | `inherited_order` | the order of a subquery, where the query around depends on it |
-//! | `by_name` | NATURAL JOIN and USING spelt out |
 //! | `join_kind` | which joins are by name |
-//! | `partial` | names for the first columns of a table |
+//! | `outputs` | names of the outputs of a query |
+//! | `resolve/` | names of columns and outputs, in scopes; joins by name spelt out |
 //! | `scopes` | names of WITH that hide others |
 //! | `recursion` | WITH RECURSIVE as the binder takes it |
 //! | `statement/` | statements of a script that are no queries |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
-//! | `aliases` | names of outputs that are used beside them |
 //! | `pushed` | filters as Spark's conditions |
-//! | `short` | names without a table in front |
 //! | `fields`, `unnested` | fields, slices and rows; UNNEST in FROM |
-//! | `using` | several joins by name in a row |
 //! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within_group` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `work` | the rows of a recursion so far |
 //! | `lower/` | relational operators to blocks |
 
-mod aliases;
 mod asof;
 mod bound;
 mod branches;
-mod by_name;
 mod clauses;
 mod clock;
-mod columns;
 mod context;
 mod definition;
 mod depth;
@@ -66,7 +59,6 @@ mod grammar;
 mod grouped;
 mod inherited_order;
 mod join_kind;
-
 mod kinds;
 mod located;
 mod lower;
@@ -79,23 +71,22 @@ mod one_row;
 mod options;
 mod order;
 mod outer;
+mod outputs;
 mod parameters;
-mod partial;
 mod positions;
 mod precedence;
 mod pushed;
 mod recursion;
+mod resolve;
 mod rewritten;
 mod row_scalar;
 mod scopes;
-mod short;
 mod source_text;
 mod special;
 mod statement;
 mod syntax;
 mod tokens;
 mod unnested;
-mod using;
 mod wildcard;
 mod windows;
 mod within_group;

@@ -7,35 +7,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    ExcludeSelectItem, Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, VisitorMut,
-    WildcardAdditionalOptions,
+    ExcludeSelectItem, Expr, Ident, JoinConstraint, ObjectName, ObjectNamePart, Query, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins,
+    VisitorMut, WildcardAdditionalOptions,
 };
 use ringview_core::Result;
 use ringview_expr::{Conditions, Forms, walk_mut};
 
 use crate::branches::Branches;
-use crate::by_name::ByName;
 use crate::context::Context;
 use crate::inherited_order::InheritedOrder;
+use crate::join_kind::constraint;
 use crate::kinds::check_calls;
 use crate::outer;
-use crate::partial::Partial;
 use crate::recursion::Recursions;
+use crate::resolve::resolve;
 use crate::scopes::Scopes;
 use crate::syntax::Syntax;
-use crate::using::Using;
 use crate::windows::Windows;
 use crate::within_group::WithinGroup;
 
 /// The schemas whose tables are those of the catalog.
 const SCHEMAS: [&str; 2] = ["main", "public"];
 
-/// Spells names alike, and names the outputs; what joins by name have hidden.
-pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<Using> {
+/// Spells names alike, names the outputs, and writes out what the binder would not find.
+pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<()> {
     check_calls(statement, context)?;
     if let Statement::Query(query) = statement {
-        disambiguate(&mut query.body);
         name_outputs(query);
     }
     let _ = walk_mut(statement, &mut Branches);
@@ -68,15 +66,12 @@ pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<
     if let ControlFlow::Break(refusal) = walk_mut(statement, &mut recursions) {
         return Err(refusal);
     }
-    let _ = walk_mut(statement, &mut Partial(context));
-    outer::rename_hidden(statement, context);
-    if let ControlFlow::Break(refusal) = walk_mut(statement, &mut ByName::new(context)) {
-        return Err(refusal);
+    if let Statement::Query(query) = statement {
+        resolve(query, context)?;
     }
-    let mut using = Using::default();
-    let _ = walk_mut(statement, &mut using);
+    outer::rename_hidden(statement, context);
     let _ = walk_mut(statement, &mut Conditions);
-    Ok(using)
+    Ok(())
 }
 
 /// By lower case: how a name is spelt.
@@ -127,6 +122,15 @@ impl Names {
         }
     }
 
+    /// The names of USING.
+    fn joins(&mut self, from: &mut TableWithJoins) {
+        for join in &mut from.joins {
+            if let Some(JoinConstraint::Using(names)) = constraint(&mut join.join_operator) {
+                names.iter_mut().for_each(|name| self.object(name));
+            }
+        }
+    }
+
     fn alias(&mut self, alias: &mut TableAlias) {
         self.normalise(&mut alias.name);
         alias
@@ -144,6 +148,7 @@ impl VisitorMut for Names {
             self.alias(&mut table.alias);
         }
         if let SetExpr::Select(select) = &mut *query.body {
+            select.from.iter_mut().for_each(|from| self.joins(from));
             for item in &mut select.projection {
                 match item {
                     SelectItem::ExprWithAlias { alias, .. } if alias.quote_style.is_some() => {
@@ -173,6 +178,12 @@ impl VisitorMut for Names {
         } = factor
         {
             self.alias(alias);
+        }
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            self.joins(table_with_joins);
         }
         ControlFlow::Continue(())
     }
@@ -244,55 +255,5 @@ impl VisitorMut for InLower {
             }
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Names made distinct as in DuckDB, from left to right: the second `b` is `b_1`.
-pub(crate) fn distinct_names(names: &[String]) -> Vec<String> {
-    let mut made: Vec<String> = Vec::with_capacity(names.len());
-    for name in names {
-        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
-        let free = match made.contains(name) {
-            true => numbered.find(|one| !made.contains(one)),
-            false => None,
-        };
-        made.push(free.unwrap_or_else(|| name.clone()));
-    }
-    made
-}
-
-/// Gives the outputs that are named by the text names that differ.
-fn disambiguate(body: &mut SetExpr) {
-    let select = match body {
-        SetExpr::Select(select) => select,
-        SetExpr::SetOperation { left, .. } => return disambiguate(left),
-        SetExpr::Query(query) => return disambiguate(&mut query.body),
-        _ => return,
-    };
-    let name = |item: &SelectItem| match item {
-        SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
-        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.clone()),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(idents)) => idents.last().cloned(),
-        _ => None,
-    };
-    let found: Vec<Option<Ident>> = select.projection.iter().map(name).collect();
-    let named: Vec<Ident> = found.iter().flatten().cloned().collect();
-    let names: Vec<String> = named.iter().map(|one| one.value.clone()).collect();
-    let mut apart = named.into_iter().zip(distinct_names(&names));
-    let items = select.projection.iter_mut().zip(&found);
-    for (item, _) in items.filter(|(_, name)| name.is_some()) {
-        let Some((ident, value)) = apart.next().filter(|(ident, value)| ident.value != *value)
-        else {
-            continue;
-        };
-        let alias = Ident { value, ..ident };
-        match item {
-            SelectItem::ExprWithAlias { alias: of, .. } => *of = alias,
-            SelectItem::UnnamedExpr(expr) => {
-                let expr = expr.clone();
-                *item = SelectItem::ExprWithAlias { expr, alias };
-            }
-            _ => {}
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, DataType, ExactNumberInfo, Expr, GroupByExpr, GroupByWithModifier, Ident,
-    JoinOperator, ObjectName, Query, SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
+    JoinOperator, ObjectName, Query, SetExpr, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
 use ringview_expr::call;
@@ -30,7 +30,6 @@ impl VisitorMut for Syntax<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         order_by_all(query);
-        name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
             with_rollup(&mut select.group_by);
             grouped::spell_out(select, &mut query.order_by);
@@ -86,32 +85,6 @@ fn with_rollup(group_by: &mut GroupByExpr) {
     modifiers.clear();
     let each = std::mem::take(keys).into_iter().map(|key| vec![key]);
     keys.push(sets(each.collect()));
-}
-
-/// Outputs of a set operation's sides that are the same expression get names of their own: nobody reads those.
-fn name_twins(body: &mut SetExpr, is_first: bool) {
-    match body {
-        SetExpr::SetOperation { left, right, .. } => {
-            name_twins(left, is_first);
-            name_twins(right, false);
-        }
-        SetExpr::Query(query) => name_twins(&mut query.body, is_first),
-        SetExpr::Select(select) if !is_first => {
-            for at in 1..select.projection.len() {
-                let (before, rest) = select.projection.split_at_mut(at);
-                if let SelectItem::UnnamedExpr(expr) = &rest[0]
-                    && before.contains(&rest[0])
-                {
-                    let alias = Ident::with_quote('"', format!("output {at}"));
-                    rest[0] = SelectItem::ExprWithAlias {
-                        expr: expr.clone(),
-                        alias,
-                    };
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// `(a, b) IN (SELECT x, y ..)` as EXISTS, where NULL counts as FALSE.

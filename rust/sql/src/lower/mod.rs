@@ -81,8 +81,8 @@ use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
-use crate::names::distinct_names;
 use crate::order::{self as variable_order, Named};
+use crate::outputs::distinct_names;
 use domain::is_reference;
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;

@@ -118,3 +118,19 @@ fn many_relations_are_refused() {
     }
     refused(&format!("{with} SELECT a FROM q4999"));
 }
+
+#[test]
+fn outputs_that_read_outputs_are_bounded() {
+    let chain = |one: fn(usize) -> String, count: usize| {
+        let outputs: Vec<String> = (1..count).map(one).collect();
+        format!("SELECT a AS o0, {} FROM r", outputs.join(", "))
+    };
+    let one_more = |at: usize| format!("o{} + 1 AS o{at}", at - 1);
+    let twice = |at: usize| format!("o{0} + o{0} AS o{at}", at - 1);
+    timed(&chain(one_more, 40)).unwrap();
+    timed(&chain(twice, 6)).unwrap();
+    for text in [chain(one_more, 1_000), chain(twice, 60)] {
+        let message = timed(&text).unwrap_err().to_string();
+        assert!(message.contains("too large"), "{message}");
+    }
+}
