@@ -37,6 +37,7 @@ __all__ = [
     "UnknownKeyError",
     "UnknownTableError",
     "UnknownViewError",
+    "UnreachableError",
     "UnsupportedError",
     "ViewChangedError",
 ]
@@ -177,6 +178,10 @@ class SnapshotError(RingviewError, ValueError):
 
 class StorageError(RingviewError, OSError):
     """The file of a database could not be opened, made, read or written."""
+
+
+class UnreachableError(StorageError):
+    """A broker is away, or lets nobody in; the same may succeed later, and nothing was lost."""
 
 
 class CheckpointError(RingviewError, ValueError):

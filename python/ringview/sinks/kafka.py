@@ -12,8 +12,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from ..convert.arrow import rows as as_rows
-from ..errors import InvalidValueError, StorageError
+from ..errors import InvalidValueError
 from ..extras import load
+from ..sources.kafka_client import Causes, Quiet, config_of, named, raised
 from ..text import quoted
 from .keyed import by_key, checked
 
@@ -35,6 +36,7 @@ class KafkaSink:
         self._topic = topic
         self._key = [key] if isinstance(key, str) else key and list(key)
         self._config = dict(config)
+        self._causes = Causes(self._config["bootstrap.servers"], self._config.get("error_cb"))
         self._open: Any = None
 
     def __repr__(self) -> str:
@@ -47,14 +49,23 @@ class KafkaSink:
             UnsupportedError: confluent-kafka is not installed.
             UnknownColumnError: The view lacks a column of the key.
             InvalidValueError: Two rows with the same key.
+            UnreachableError: The broker is away, or lets nobody in; some may be there.
             StorageError: The broker does not take them; some may be there.
         """
+        with named(self._owner, self._causes):
+            self._send(view, batch, changes)
+
+    @property
+    def _owner(self) -> str:
+        return f"topic {quoted(self._topic)} does not take messages"
+
+    def _send(self, view: str, batch: int, changes: pa.Table) -> None:
         producer = self._producer()
-        refused: list[str] = []
+        refused: list[Any] = []
 
         def delivered(problem: Any, _: Any) -> None:
             if problem is not None:
-                refused.append(str(problem))
+                refused.append(problem)
 
         headers = {"ringview-view": view, "ringview-batch": str(batch)}
         for key, value in self._messages(view, changes):
@@ -70,7 +81,8 @@ class KafkaSink:
             producer.poll(0)
         producer.flush()
         if refused:
-            raise StorageError(f"topic {quoted(self._topic)} does not take messages: {refused[0]}")
+            raised(self._owner, self._causes, refused[0], None)
+        self._causes.clear()
 
     def close(self) -> None:
         """Forget the connection; the next batch opens another one."""
@@ -79,7 +91,8 @@ class KafkaSink:
     def _producer(self) -> Any:
         if self._open is None:
             client = load("confluent_kafka", "sinks.kafka", "kafka")
-            self._open = client.Producer(self._config)
+            options = {"logger": Quiet(), **self._config, "error_cb": self._causes}
+            self._open = client.Producer(options)
         return self._open
 
     def _messages(self, view: str, changes: pa.Table) -> Iterator[Message]:
@@ -117,12 +130,16 @@ def kafka(
         key: As for `sqlite`.
         config: What else confluent-kafka takes.
 
+    Raises:
+        InvalidValueError: An option of `config` that is set here.
+
     Decimals that are no whole numbers, dates and times are texts, NaN and infinities too.
 
     Raises, when changes are sent:
         UnsupportedError: confluent-kafka is not installed.
         InvalidValueError: Two rows with the same key.
-        StorageError: The broker does not take them; the batch is sent again with the next step.
+        UnreachableError, StorageError: The broker does not take them; the batch is sent again with
+            the next step.
 
     Complexity: a message a row that moved.
 
@@ -130,7 +147,10 @@ def kafka(
     >>> sinks.kafka("localhost:9092", "totals", key="customer")
     KafkaSink('totals', key=['customer'])
     """
-    options = {"enable.idempotence": True, **(config or {}), "bootstrap.servers": servers}
+    given = config_of(
+        config, servers, {"bootstrap.servers": "the first argument names the brokers"}
+    )
+    options = {"enable.idempotence": True, **given}
     return KafkaSink(topic, key, options)
 
 
