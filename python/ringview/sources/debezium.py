@@ -100,9 +100,9 @@ def decode(
     for number, key_text, value in messages:
         place = f"{name}, offset {number}"
         try:
-            rows = envelopes.rows(value, key_text, place)
-        except UnsupportedError:
-            raise
+            rows = envelopes.rows(value, key_text)
+        except UnsupportedError as problem:
+            raise UnsupportedError(f"{place}: {problem}") from None
         except ValueError as problem:
             text = key_text if value is None else value
             found.rejected.append(Rejected(place, _text(text or ""), str(problem)))
@@ -126,10 +126,11 @@ class Envelopes:
         self._key = tuple(key)
         coded = base64.b64encode(unavailable.encode()).decode()
         self._unavailable = frozenset({unavailable, coded})
+        # Most messages have neither, so that their values need no look.
+        is_plain = unavailable.isascii() and unavailable.replace("_", "").isalnum()
+        self._marks = [coded.encode(), unavailable.encode()] if is_plain else [b""]
 
-    def rows(
-        self, value: str | bytes | None, key: str | bytes | None, place: str
-    ) -> list[dict[str, Any]]:
+    def rows(self, value: str | bytes | None, key: str | bytes | None) -> list[dict[str, Any]]:
         """The rows of a message; `EMPTIES` if it empties the table.
 
         Raises:
@@ -139,7 +140,7 @@ class Envelopes:
         if value is None:
             return [self._checked({OP: "d", **self._of_key(key)})]
         payload, schema = unwrapped(value)
-        if payload is None or _is_beside(payload, place):
+        if payload is None or _is_beside(payload):
             return []
         op = payload["op"]
         if op == "m":
@@ -162,17 +163,21 @@ class Envelopes:
         if op == "d":
             return [{OP: "d", **found}]
         rows = [{OP: _WORDS[op], **found}]
+        raw = value.encode(errors="replace") if isinstance(value, str) else value
+        leaves_out = any(mark in raw for mark in self._marks)
         if op == "u" and isinstance(before, dict):
             old = _named(schema.get("before"))
             was = {name: _value(before[name], old.get(name)) for name in before}
-            self._keep(rows[0], was)
+            if leaves_out:
+                self._keep(rows[0], was)
             keys = self._key or key_names(key)
             if any(was.get(name) is None for name in keys):
                 return rows
             if any(was[name] != found.get(name) for name in keys):
                 rows.insert(0, {OP: "d", **{name: was[name] for name in keys}})
             return rows
-        self._keep(rows[0], {})
+        if leaves_out:
+            self._keep(rows[0], {})
         return rows
 
     def _of_key(self, key: str | bytes | None) -> dict[str, Any]:
@@ -197,12 +202,12 @@ class Envelopes:
         return isinstance(value, str) and value in self._unavailable
 
 
-def _is_beside(payload: Mapping[str, Any], place: str) -> bool:
+def _is_beside(payload: Mapping[str, Any]) -> bool:
     """Whether a message is a heartbeat; raises if it is no envelope."""
     if "ddl" in payload or "tableChanges" in payload:
         said = str(payload.get("ddl") or "its columns")[:200]
         raise UnsupportedError(
-            f"{place}: the tables of the source change ({said}). Read the topics of tables, not "
+            f"the tables of the source change ({said}). Read the topics of tables, not "
             "that of the connector; where columns changed, make the table here with them, and "
             "fill it under another name="
         )
@@ -212,7 +217,7 @@ def _is_beside(payload: Mapping[str, Any], place: str) -> bool:
         return True
     if "status" in payload and "event_count" in payload:
         raise UnsupportedError(
-            f"{place}: it tells of transactions, not of rows; read the topics of tables alone"
+            "it tells of transactions, not of rows; read the topics of tables alone"
         )
     raise ValueError("it is no envelope of Debezium: it has no op; say format='json' of rows")
 

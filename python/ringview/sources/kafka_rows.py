@@ -26,7 +26,7 @@ _HEADER = "headers."
 class Decoder(Protocol):
     """A decoder of values: Debezium's envelopes, or plain objects."""
 
-    def rows(self, value: bytes | None, key: bytes | None, place: str) -> list[dict[str, Any]]:
+    def rows(self, value: bytes | None, key: bytes | None) -> list[dict[str, Any]]:
         """The rows of a message."""
 
 
@@ -43,7 +43,7 @@ class Objects:
         self._key = tuple(key)
         self._upserts = upserts
 
-    def rows(self, value: bytes | None, key: bytes | None, place: str) -> list[dict[str, Any]]:
+    def rows(self, value: bytes | None, key: bytes | None) -> list[dict[str, Any]]:
         """The row of a message; one that is deleted has a word under `OP`.
 
         Raises:
@@ -121,11 +121,11 @@ def decoded(
     found = Part(first.topic(), f"{first.topic()}[{first.partition()}]")
     for message in messages:
         try:
-            rows = decoder.rows(message.value(), message.key(), place_of(message))
+            rows = decoder.rows(message.value(), message.key())
             if rows and columns and rows != EMPTIES:
                 _add_places(rows, message, columns, keys)
-        except UnsupportedError:
-            raise
+        except UnsupportedError as problem:
+            raise UnsupportedError(f"{place_of(message)}: {problem}") from None
         except ValueError as problem:
             text = _text(message.key() if message.value() is None else message.value())
             place = place_of(message)
