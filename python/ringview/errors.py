@@ -20,6 +20,7 @@ __all__ = [
     "FunctionError",
     "InUseError",
     "InvalidValueError",
+    "MissingExtraError",
     "NullKeyError",
     "OutOfMemoryError",
     "OverDeleteError",
@@ -162,6 +163,10 @@ class QueryError(RingviewError, ValueError):
 
 class UnsupportedError(RingviewError, ValueError):
     """Something that ringview does not do; the message names the nearest thing that works."""
+
+
+class MissingExtraError(UnsupportedError, ImportError):
+    """A library is not installed that this needs; the message has pip's command for it."""
 
 
 class ViewChangedError(RingviewError, RuntimeError):

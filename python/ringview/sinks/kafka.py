@@ -131,12 +131,12 @@ def kafka(
         config: What else confluent-kafka takes.
 
     Raises:
+        MissingExtraError: confluent-kafka is not installed.
         InvalidValueError: An option of `config` that is set here.
 
     Decimals that are no whole numbers, dates and times are texts, NaN and infinities too.
 
     Raises, when changes are sent:
-        UnsupportedError: confluent-kafka is not installed.
         InvalidValueError: Two rows with the same key.
         UnreachableError, StorageError: The broker does not take them; the batch is sent again with
             the next step.
@@ -151,6 +151,7 @@ def kafka(
         config, servers, {"bootstrap.servers": "the first argument names the brokers"}
     )
     options = {"enable.idempotence": True, **given}
+    load("confluent_kafka", "sinks.kafka", "kafka")
     return KafkaSink(topic, key, options)
 
 

@@ -365,8 +365,8 @@ def kafka(
     Raises, when it is read:
         UnreachableError: The broker is away or lets nobody in; a reader in a thread tries again.
         StorageError: The broker no longer has the next messages, or has another topic of a name.
-        UnsupportedError: confluent-kafka is not installed; a message is about a change of columns
-            or tables.
+        MissingExtraError: confluent-kafka is not installed.
+        UnsupportedError: A message is about a change of columns or tables.
         InvalidValueError, UnknownColumnError: A message does not fit, with topic, offset, column.
 
     Complexity: O(messages); one batch in memory.
