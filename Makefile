@@ -31,46 +31,56 @@ check check-rust dev-wheel: export RUSTFLAGS := -D warnings
 check check-rust dev-wheel: export CARGO_INCREMENTAL := 0
 check check-rust dev-wheel: export CARGO_PROFILE_DEV_DEBUG := false
 
-.PHONY: demo demo-spark test test-rust test-both test-python test-spark test-long check check-rust bench lint lint-text \
-	docs site wheel wheel-test dev-wheel setup clean
+# The version that the crates declare, which is the oldest that builds them.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch, against computing them anew
+# With BUILT there is nothing to build.
+CHECKED := $(if $(BUILT),,rust)
+
+.PHONY: demo demo-spark test test-rust test-both test-python test-spark test-long check check-rust bench lint lint-text \
+	docs site wheel wheel-test dev-wheel setup clean rust
+
+demo: $(CHECKED) $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch, against computing them anew
 	$(BIN)/ringview run --compare examples/tpch_stream/job.toml
 
-demo-spark: $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
+# First of all: without it, or with an older one, cargo fails after all else is installed.
+rust:
+	@sh .ci/rust_version.sh $(RUST)
+
+demo-spark: $(CHECKED) $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
 	$(BIN)/python examples/spark_stream/tpch.py
 
 test: test-rust test-both  ## everything that must hold before a change lands
 
-test-rust: $(VENV)/bin/python
+test-rust: $(CHECKED) $(VENV)/bin/python
 	cargo test --workspace --no-fail-fast
 
 # In one run, so that the tests are collected once and both processes are busy to the end.
-test-both: $(VENV)/native-dev $(VENV)/development
+test-both: $(CHECKED) $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
 	$(PYTEST) -m "not long" --doctest-modules tests python/ringview
 
-test-python: $(VENV)/native-dev $(VENV)/development
+test-python: $(CHECKED) $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
 	$(PYTEST) -m "not long and not spark" --doctest-modules tests python/ringview
 
-test-spark: $(VENV)/native-dev $(VENV)/development
+test-spark: $(CHECKED) $(VENV)/native-dev $(VENV)/development
 	$(PYTEST) -m "spark and not long" tests
 
-test-long: $(VENV)/native-dev $(VENV)/development  ## hours: new random cases and more of them, every seed, whole streams
+test-long: $(CHECKED) $(VENV)/native-dev $(VENV)/development  ## hours: new random cases and more of them, every seed, whole streams
 	PROPTEST_CASES=5000 cargo test --workspace -- --include-ignored
 	HYPOTHESIS_PROFILE=random $(PYTEST) tests
 
-check: $(VENV)/bin/python  ## the linters and `test`, each crate compiled once
+check: $(CHECKED) $(VENV)/bin/python  ## the linters and `test`, each crate compiled once
 	$(MAKE) --jobs 2 lint-text check-rust
 	$(MAKE) test-both
 
-check-rust: $(VENV)/bin/python
+check-rust: $(CHECKED) $(VENV)/bin/python
 	cargo fmt --all --check
 	cargo build --workspace --all-targets
 	$(MAKE) test-rust
 
-bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
+bench: $(CHECKED) $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
 	cargo build --release -p ringview-benches
 	cargo build --release -p ringview-sampling --example graph_joins
 	$(BIN)/python benches/run.py $(BENCH)
@@ -91,10 +101,10 @@ docs: $(VENV)/development  ## the crates' pages in target/doc, and the tables of
 site: $(VENV)/docs  ## the pages of docs/ in target/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-wheel: $(VENV)/base
+wheel: $(CHECKED) $(VENV)/base
 	$(BIN)/maturin build --release --out dist
 
-dev-wheel: $(VENV)/base  ## the extension under test, for other Pythons of this system: BUILT=dist there
+dev-wheel: $(CHECKED) $(VENV)/base  ## the extension under test, for other Pythons of this system: BUILT=dist there
 	$(BIN)/maturin build --profile dev --out dist
 
 wheel-test: wheel  ## the wheel in an empty environment, with only what it declares
@@ -102,7 +112,7 @@ wheel-test: wheel  ## the wheel in an empty environment, with only what it decla
 	$(VENV)/wheel-test/bin/pip install --quiet --find-links dist --pre --no-cache-dir "$$(ls -t dist/*.whl | head -1)"
 	cd $(VENV)/wheel-test && bin/python $(CURDIR)/.ci/wheel_test.py
 
-setup: $(VENV)/native-dev $(VENV)/development
+setup: $(CHECKED) $(VENV)/native-dev $(VENV)/development
 
 clean:
 	rm -rf $(VENV) target dist python/ringview/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis

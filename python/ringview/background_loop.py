@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 from .errors import RingviewError
@@ -41,14 +42,18 @@ class Loop(ABC):
     def run(self) -> Self:
         """Step until it is finished, or until `stop()` is called from elsewhere; returns itself."""
         self._stopping.clear()
-        return self._loop()
+        return self._loop(self.step)
 
-    def _loop(self) -> Self:
+    def _step_again(self) -> bool:
+        """Do a step of the thread; a subclass may do one that failed again."""
+        return self.step()
+
+    def _loop(self, step: Callable[[], bool]) -> Self:
         log("info", "%s starts", self._name)
         worked = True
         try:
             while not self._stopping.is_set():
-                moved = self.step()
+                moved = step()
                 if self.finished:
                     break
                 if not moved:
@@ -117,6 +122,6 @@ class Loop(ABC):
 
     def _guarded(self) -> None:
         try:
-            self._loop()
+            self._loop(self._step_again)
         except BaseException as raised:
             self._raised = raised

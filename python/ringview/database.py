@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from os import PathLike
+from os import PathLike, fsdecode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args, overload
 
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from .sample import Sample
 
 Durability = Literal["transaction", "snapshot"]
+Place = str | bytes | PathLike[str] | PathLike[bytes]
 Representation = Literal["factorised", "listing"]
 
 
@@ -136,7 +137,7 @@ class Database:
     @classmethod
     def open(
         cls,
-        path: str | PathLike[str],
+        path: Place,
         *,
         durability: Durability = "transaction",
         tell_last: bool = False,
@@ -214,6 +215,7 @@ class Database:
             raise InvalidValueError(
                 f"compact_at={compact_at!r} is not above 0; write a number such as 2.0, or None"
             )
+        path = _decoded(path)
         _check_place(path)
         limit = None if memory_limit is None else sizes.size(memory_limit)
         native = _native.Database.open(
@@ -233,7 +235,7 @@ class Database:
     @classmethod
     def load(
         cls,
-        path: str | PathLike[str],
+        path: Place,
         *,
         memory_limit: int | str | None = None,
         progress: Progress | None = None,
@@ -261,6 +263,7 @@ class Database:
         limit = None if memory_limit is None else sizes.size(memory_limit)
         workers = sizes.threads(threads)
         found = finder(functions or {})
+        path = _decoded(path)
         native = _native.Database.load(path, limit, progress, share, workers, found)
         text = "read %s into memory: %d tables, %d views"
         return cls._read(native, functions or {}, text, path)
@@ -273,9 +276,7 @@ class Database:
         return made
 
     @classmethod
-    def _read(
-        cls, native: _native.Database, functions: Given, text: str, path: str | PathLike[str]
-    ) -> Self:
+    def _read(cls, native: _native.Database, functions: Given, text: str, path: Place) -> Self:
         """A database that was read from a file."""
         try:
             declare_rest(native, functions)
@@ -1389,7 +1390,7 @@ class Database:
         when = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
         return FileStatus(path, file, snapshot, log, when, commits, cache, problem)
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: Place) -> None:
         """Write a copy to a file, in the place of one that is there, whole or not at all.
 
         Args:
@@ -1414,6 +1415,7 @@ class Database:
         >>> len(copy.tables["r"])
         3
         """
+        path = _decoded(path)
         _check_place(path)
         self._native.save(path)
         log("info", "saved a copy as %s", path)
@@ -1526,6 +1528,12 @@ def _outcome(before: int, is_open: bool) -> str:
     if before == 0:
         return "nothing was done"
     return f"the {before} before it {'was' if before == 1 else 'were'} done"
+
+
+def _decoded(path: Place) -> str | PathLike[str]:
+    """A path whose bytes are decoded, as the functions of `os` take it."""
+    whole = fspath(path) if isinstance(path, PathLike) else path
+    return fsdecode(whole) if isinstance(whole, bytes) else whole
 
 
 def _check_place(path: str | PathLike[str]) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "FunctionError",
     "InUseError",
     "InvalidValueError",
+    "MissingExtraError",
     "NullKeyError",
     "OutOfMemoryError",
     "OverDeleteError",
@@ -37,6 +38,7 @@ __all__ = [
     "UnknownKeyError",
     "UnknownTableError",
     "UnknownViewError",
+    "UnreachableError",
     "UnsupportedError",
     "ViewChangedError",
 ]
@@ -163,6 +165,10 @@ class UnsupportedError(RingviewError, ValueError):
     """Something that ringview does not do; the message names the nearest thing that works."""
 
 
+class MissingExtraError(UnsupportedError, ImportError):
+    """A library is not installed that this needs; the message has pip's command for it."""
+
+
 class ViewChangedError(RingviewError, RuntimeError):
     """A view changed while its rows were read as a stream; read them again."""
 
@@ -177,6 +183,10 @@ class SnapshotError(RingviewError, ValueError):
 
 class StorageError(RingviewError, OSError):
     """The file of a database could not be opened, made, read or written."""
+
+
+class UnreachableError(StorageError):
+    """A broker is away, or lets nobody in; the same may succeed later, and nothing was lost."""
 
 
 class CheckpointError(RingviewError, ValueError):

@@ -253,7 +253,9 @@ class Follower:
 
     def _is_end(self, problem: RingviewError) -> bool:
         """Whether no more changes are possible."""
-        return self.closed or isinstance(problem, UnknownViewError)
+        # A daemon thread has nobody who reads its trace while the interpreter ends.
+        is_exit = str(problem).startswith("the interpreter ends")
+        return self.closed or is_exit or isinstance(problem, UnknownViewError)
 
     def close(self) -> None:
         """End it, from any thread; what was kept for it alone is freed. Twice does nothing."""

@@ -183,7 +183,7 @@ class Table(Relation):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows of the table as a pandas frame; pandas must be installed. O(rows)."""
-        return self.to_arrow().to_pandas()
+        return arrow.plain_pandas(self.to_arrow)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows of the table as a stream of batches: those that it has now, and no others.

@@ -130,7 +130,7 @@ def test_a_missing_extra_is_named(missing: str, module: str, extra: str) -> None
     script = f"import sys; sys.modules[{missing!r}] = None; import ringview; ringview.{module}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("ImportError")
+    assert done.stderr.splitlines()[-1].startswith("ringview.errors.MissingExtraError")
     assert f"pip install '{extra}'" in done.stderr.splitlines()[-1]
 
 

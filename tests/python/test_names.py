@@ -153,6 +153,8 @@ def test_explanations_of_long_names_panic_nowhere() -> None:
 
 def test_a_panic_in_a_call_that_reads_leaves_data_alone() -> None:
     db = rv.Database()
+    if not hasattr(db._native, "panic_for_tests"):
+        pytest.skip("an extension that is built for release has no such call")
     db.create_table("r", {"a": "int64"})
     for _ in range(2):
         with pytest.raises(BaseException, match="asked for"):

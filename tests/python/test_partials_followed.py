@@ -93,6 +93,9 @@ def shown(view: rv.View) -> list[str]:
         for value in row.values():
             if isinstance(value, dict):
                 value.pop("shifted", None)
+                for category in value.get("categories", {}).values():
+                    for each in category:
+                        each.pop("shifted", None)
     return sorted(map(repr, rows))
 
 

@@ -105,7 +105,7 @@ def test_messages_become_rows_or_nothing() -> None:
         (1, None, envelope("c", None, row).encode()),
         (2, None, envelope("u", {"id": 1, "x": 0}, row)),
         (3, None, envelope("d", row, None)),
-        (4, '{"id": 1}', None),
+        (4, '{"id": 4}', None),
         (5, '{"id": 1}', envelope("d")),
         (6, '{"schema": {"fields": []}, "payload": {"id": 2}}', envelope("d")),
         (7, None, envelope("m", message={"prefix": "x"})),
@@ -120,10 +120,11 @@ def test_messages_become_rows_or_nothing() -> None:
         upsert,
         upsert,
         delete | row,
+        delete | {"id": 4},
         delete | {"id": 1},
         delete | {"id": 2},
     ]
-    assert found.numbers == [0, 1, 2, 3, 5, 6]
+    assert found.numbers == [0, 1, 2, 3, 4, 5, 6]
     assert (found.truncates, found.rejected) == ([10], [])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..errors import TypeMismatchError
+from ..extras import load
 from ..text import quoted
 
 if TYPE_CHECKING:
@@ -95,10 +96,7 @@ def schema(of: Any) -> pa.Schema:
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
     """An Arrow table as a polars frame, which shares its memory where it can."""
-    import polars
-
-    found = polars.from_arrow(table)
-    assert isinstance(found, polars.DataFrame)
+    found: polars.DataFrame = load("polars", "pl()").from_arrow(table)
     return found
 
 
@@ -142,7 +140,17 @@ def to_pandas(table: pa.Table) -> pandas.DataFrame:
         except pa.ArrowInvalid:
             continue
         table = table.set_column(at, name, column)
-    return table.to_pandas()
+    return plain_pandas(lambda: table)
+
+
+def plain_pandas(read: Callable[[], pa.Table]) -> pandas.DataFrame:
+    """A table as a pandas frame, each column as pyarrow converts it; read if pandas is there.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    load("pandas", "df()")
+    return read().to_pandas()
 
 
 def kind_of(arrow: pa.DataType) -> Kind | None:

@@ -89,6 +89,10 @@ _SOURCES: Mapping[str, Mapping[str, Key]] = {
         "epochs": _EPOCHS,
         "decimals": _DECIMALS,
         "messages": _COUNT,
+        "start": Key(str, ("earliest", "latest")),
+        "columns": _MAP,
+        "evolve": Key(str, ("ignore", "add", "refuse")),
+        "unavailable": _TEXT,
         "config": _MAP,
     },
     "postgres": {

@@ -9,14 +9,13 @@ Any label and any subset of the columns will do: choose again without a new view
 Needs the extra `ml`: NumPy and scikit-learn.
 """
 
+from ..extras import missing
+
 try:
     import numpy  # noqa: F401
     import sklearn  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"ringview.ml needs NumPy and scikit-learn, and there is no {error.name} here: "
-        "pip install 'ringview[ml]'"
-    ) from error
+    raise missing(error.name, "ringview.ml", "ml") from error
 
 from .chow_liu import ChowLiu
 from .information import MutualInformation

@@ -9,14 +9,13 @@ estimates from a sample; the triangles of a graph over time.
 Each draws on the axes given, or on new ones, and returns them. Needs the extra `plot`.
 """
 
+from ..extras import missing
+
 try:
     import matplotlib  # noqa: F401
     import numpy  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"ringview.plot needs Matplotlib and NumPy, and there is no {error.name} here: "
-        "pip install 'ringview[ml,plot]'"
-    ) from error
+    raise missing(error.name, "ringview.plot", "ml,plot") from error
 
 from .coefficients import coefficients
 from .correlation import correlation

@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from ..errors import UnsupportedError
+from ..extras import missing
 
 try:
     import prometheus_client as _prometheus_client
     import starlette as _starlette
     import uvicorn as _uvicorn
 except ImportError as problem:
-    raise UnsupportedError(
-        f"ringview.serve needs {problem.name}, which is not installed: "
-        "pip install 'ringview[serve]'"
-    ) from problem
+    raise missing(problem.name, "ringview.serve", "serve") from problem
 else:
     del _prometheus_client, _starlette, _uvicorn
 

@@ -80,8 +80,10 @@ def postgres(connection: str, table: str, *, key: str | Sequence[str] | None = N
 
     Sums of integers are NUMERIC, as they may be longer than 64 bits; lists and structs are JSONB.
 
+    Raises:
+        MissingExtraError: psycopg is not installed.
+
     Raises, when changes are sent:
-        UnsupportedError: psycopg is not installed.
         CheckpointError, InvalidValueError: As `sqlite`.
         psycopg.Error: What PostgreSQL raises; the batch is sent again with the next step.
 
@@ -91,9 +93,9 @@ def postgres(connection: str, table: str, *, key: str | Sequence[str] | None = N
     >>> sinks.postgres("dbname=shop", "public.totals", key="customer")
     SqlSink('PostgreSQL', 'public.totals', key=['customer'])
     """
+    psycopg = load("psycopg", "sinks.postgres", "postgres")
 
     def connect() -> Any:
-        psycopg = load("psycopg", "sinks.postgres", "postgres")
         with masking():
             return psycopg.connect(connection)
 

@@ -163,8 +163,10 @@ def delta(
 
     Unsigned integers have the next longer type there.
 
+    Raises:
+        MissingExtraError: deltalake is not installed.
+
     Raises, when changes are sent:
-        UnsupportedError: deltalake is not installed.
         CheckpointError, InvalidValueError: As `sqlite`.
         deltalake.exceptions.DeltaError: What it raises; the batch is sent again with the next step.
 
@@ -174,6 +176,7 @@ def delta(
     >>> sinks.delta("/data/totals", key="customer")
     DeltaSink('/data/totals', key=['customer'])
     """
+    load("deltalake", "sinks.delta", "delta")
     return DeltaSink(os.fspath(path), key, storage_options)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 How = Literal["insert", "delete", "upsert", "apply", "truncate"]
 EpochUnit = Literal["s", "ms", "us", "ns"]
 Decimals = Literal["text", "base64"]
+Evolve = Literal["ignore", "add", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,17 @@ class Casts:
 
     epochs: EpochUnit | None = None
     decimals: Decimals = "text"
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message of a topic as it is: its place, and its bytes."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,10 @@ class Origin:
         number = self.first + row if self.numbers is None else self.numbers[row]
         return f"{self.name}, {self.unit} {number}"
 
+    def letter(self, row: int) -> Letter | None:
+        """The message of a row of the change, if it is of a topic."""
+        return None
+
 
 @dataclass(frozen=True)
 class Change:
@@ -64,6 +80,10 @@ class Change:
         multiplicity: A further column of integers, as `Database.insert` takes it.
         ignore: Columns to leave out; `("*",)` all that the table lacks.
         casts: How texts and integers are read.
+        net: Whether upserts and deletes by `op` have their net effect alone: a delete of a key that
+            is not there does nothing.
+        evolve: Whether a column that the table lacks is left out, is added to the table, or makes
+            its row one that does not fit. Without it such a column is an error of the whole change.
     """
 
     table: str
@@ -74,15 +94,18 @@ class Change:
     multiplicity: str | None = None
     ignore: Sequence[str] = ()
     casts: Casts = field(default_factory=Casts)
+    net: bool = False
+    evolve: Evolve | None = None
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A row that cannot be applied: where it is from, the row as text, and why."""
+    """A row that cannot be applied: where it is from, the row as text, why, and its message."""
 
     place: str
     row: str
     reason: str
+    letter: Letter | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..table import Table
 
 # The words of `Database.apply` for rows that need no more than their key.
-_DELETES = frozenset({"delete", "d", "-d", "-u", "update_preimage"})
+DELETES = frozenset({"delete", "d", "-d", "-u", "update_preimage"})
 
 # Casts between kinds: texts are parsed, integers count from 1970, a time without a zone is of UTC.
 _GOES = {
@@ -48,8 +48,7 @@ class Ready:
 
     def rejects(self, row: int, reason: str) -> Rejected:
         """Description of a row of `rows` that the engine refuses."""
-        number = self.kept[row]
-        return Rejected(self.change.origin.at(number), text_of(self.change.rows, number), reason)
+        return _rejected(self.change, self.kept[row], reason)
 
     def without(self, row: int) -> Ready:
         """The same without one of its rows."""
@@ -75,9 +74,8 @@ def ready(change: Change, table: Table) -> Ready:
         fields[change.op] = pa.field(change.op, pa.string(), nullable=False)
     if change.multiplicity is not None:
         fields[change.multiplicity] = pa.field(change.multiplicity, pa.int64(), nullable=False)
-    _check_names(change, fields)
+    wrong = _check_names(change, fields)
     count = len(change.rows)
-    wrong: dict[int, str] = {}
     columns: dict[str, pa.Array] = {}
     needed = _needed(change, table, fields)
     for name, field in fields.items():
@@ -97,10 +95,7 @@ def ready(change: Change, table: Table) -> Ready:
     if wrong:
         kept = [row for row in range(count) if row not in wrong]
         rows = rows.take(pa.array(kept, pa.int64()))
-    rejected = [
-        Rejected(change.origin.at(row), text_of(change.rows, row), wrong[row])
-        for row in sorted(wrong)
-    ]
+    rejected = [_rejected(change, row, wrong[row]) for row in sorted(wrong)]
     return Ready(change, rows, rejected, kept)
 
 
@@ -184,7 +179,7 @@ def _uniform(values: list[Any], kind: pa.DataType) -> pa.Array | None:
         return None
     try:
         return pa.array(values)
-    except (OverflowError, pa.ArrowException):
+    except (OverflowError, UnicodeEncodeError, pa.ArrowException):
         return None
 
 
@@ -212,7 +207,18 @@ def _whole(found: pa.Array, kind: pa.DataType, casts: Casts) -> pa.Array:
     )
     if alone:
         raise MisfitError
-    return found.cast(kind)
+    whole = found.cast(kind)
+    if pa.types.is_floating(kind) and found.type != kind and _is_infinite(whole):
+        # Of a number that is too large Arrow makes an infinity.
+        raise MisfitError
+    return whole
+
+
+def _is_infinite(numbers: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
+    # halffloat has no such function.
+    return bool(pc.any(pc.is_inf(numbers.cast("float64"))).as_py())
 
 
 def _are_short(texts: pa.Array) -> bool:
@@ -249,7 +255,18 @@ def text_of(rows: pa.Table | Sequence[Mapping[str, Any]], row: int) -> str:
     else:
         one = rows.slice(row, 1)
         found = {name: _listed(one.column(name))[0] for name in one.column_names}
-    return json.dumps(found, default=_said, ensure_ascii=False)
+    text = json.dumps(found, default=_said, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which no text of a table can be.
+        return json.dumps(found, default=_said)
+    return text
+
+
+def _rejected(change: Change, row: int, reason: str) -> Rejected:
+    origin = change.origin
+    return Rejected(origin.at(row), text_of(change.rows, row), reason, origin.letter(row))
 
 
 def _said(value: object) -> object:
@@ -258,7 +275,8 @@ def _said(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _check_names(change: Change, fields: Mapping[str, pa.Field]) -> None:
+def _check_names(change: Change, fields: Mapping[str, pa.Field]) -> dict[int, str]:
+    """The rows with columns that the table lacks, if those are rows that do not fit."""
     rows, table = change.rows, change.table
     if isinstance(rows, Sequence):
         there = list(dict.fromkeys(name for row in rows for name in row))
@@ -276,12 +294,27 @@ def _check_names(change: Change, fields: Mapping[str, pa.Field]) -> None:
             f"{quoted(table)} needs{near}"
         )
     left = [name for name in there if name not in fields and name not in change.ignore]
-    if left and "*" not in change.ignore:
-        raise UnknownColumnError(
-            f"{change.origin.name} has a column {quoted(left[0])} that table {quoted(table)} lacks"
-            f"{did_you_mean(left[0], fields)}; leave it out with ignore=[{left[0]!r}], or make the "
-            "table with it"
-        )
+    if not left or "*" in change.ignore or change.evolve == "ignore":
+        return {}
+    if change.evolve is not None and isinstance(rows, Sequence):
+        unknown, wrong = set(left), dict[int, str]()
+        for at, row in enumerate(rows):
+            found = [name for name in row if name in unknown]
+            # A column of NULL alone has no type to be added with.
+            if found and (
+                change.evolve == "refuse" or any(row[each] is not None for each in found)
+            ):
+                wrong[at] = (
+                    f"it has a column {quoted(found[0])} that table {quoted(table)} lacks"
+                    f"{did_you_mean(found[0], fields)}; leave it out with ignore= or "
+                    'evolve="ignore", or add it with evolve="add"'
+                )
+        return wrong
+    raise UnknownColumnError(
+        f"{change.origin.name} has a column {quoted(left[0])} that table {quoted(table)} lacks"
+        f"{did_you_mean(left[0], fields)}; leave it out with ignore=[{left[0]!r}], or make the "
+        "table with it"
+    )
 
 
 def _values(rows: pa.Table | Sequence[Mapping[str, Any]], name: str) -> Any:
@@ -300,7 +333,7 @@ def _needed(
         return (always if change.how == "delete" else set(fields)), set()
     words = _values(change.rows, change.op)
     listed = words if isinstance(words, list) else words.to_pylist()
-    return always, {row for row, word in enumerate(listed) if str(word).lower() in _DELETES}
+    return always, {row for row, word in enumerate(listed) if str(word).lower() in DELETES}
 
 
 def _nulls(array: pa.Array) -> list[int]:

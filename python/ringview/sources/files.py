@@ -208,9 +208,16 @@ def parsed(text: str | bytes) -> dict[str, Any]:
     {'price': Decimal('0.1')}
     """
     try:
-        found = json.loads(text, parse_float=Decimal)
+        plain = text if isinstance(text, str) else text.decode()
+        found = json.loads(plain.removeprefix("\ufeff"), parse_float=Decimal)
+        if "\\ud" in plain or "\\uD" in plain:
+            json.dumps(found, default=str, ensure_ascii=False).encode()
     except UnicodeDecodeError as problem:
         raise ValueError(f"it is no UTF-8: {problem.reason}") from None
+    except UnicodeEncodeError:
+        raise ValueError(
+            "it has half a surrogate pair (\\ud800 to \\udfff), which is no text"
+        ) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as problem:

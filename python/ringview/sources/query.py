@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InvalidValueError, UnsupportedError
+from ..extras import load
 from ..masking import masking
 from .batch import Batch, Casts, Change, EpochUnit, How, Origin
 from .folder import shaped
@@ -152,12 +153,7 @@ def _duckdb(connection: Any, sql: str, values: Sequence[object], rows: int) -> I
 
 
 def _sqlalchemy(connection: Any, sql: str, values: Sequence[object], rows: int) -> Iterator[Any]:
-    try:
-        import sqlalchemy
-    except ImportError as problem:
-        raise UnsupportedError(
-            "a URL needs SQLAlchemy: pip install 'ringview[sqlalchemy]', or give a connection"
-        ) from problem
+    sqlalchemy = load("sqlalchemy", "a URL of sources.query", "sqlalchemy")
     made = isinstance(connection, str)
     with masking():
         engine: Any = sqlalchemy.create_engine(connection) if made else connection

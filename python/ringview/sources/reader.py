@@ -9,6 +9,7 @@ batch with rows that the engine refuses, O(log rows) attempts for each of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..background_loop import Loop
@@ -19,19 +20,23 @@ from ..errors import (
     OverDeleteError,
     RingviewError,
     UnknownKeyError,
+    UnreachableError,
 )
 from ..log import log
 from ..text import quoted
+from . import dead_letters as letters
 from . import positions
-from .batch import Batch, Rejected, Source
+from .batch import Batch, Change, Rejected, Source
 from .casts import Ready, ready, refuse
+from .evolve import add_columns
+from .net import filled, netted
 
 if TYPE_CHECKING:
     from ..database import Database
     from ..transaction import Transaction
 
 _OF_ROWS = (DuplicateKeyError, InvalidValueError, NullKeyError, OverDeleteError, UnknownKeyError)
-_LETTERS = dict.fromkeys(("source", "place", "row", "reason"), "string not null")
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 MOST_REFUSED = 100
 """So many rows of a batch may be refused by the engine; more are no accident."""
 
@@ -43,8 +48,9 @@ class Reader(Loop):
         db: The database of the tables; one in a file resumes where it was when it is opened again.
         sources: What is read; each has a name of its own.
         dead_letters: A table for rows that cannot be applied, which is made if it is not there:
-            `source`, `place`, `row` as JSON or as it was read, `reason`. Without it such a row is
-            an error, and its batch is not applied.
+            `source`, `place`, `row` as JSON or as it was read, `reason`; of messages of topics
+            `topic`, `partition`, `offset`, `key_base64` and `value_base64`, too. Without it such a
+            row is an error, and its batch is not applied.
         every: How many seconds to wait before sources that had nothing are polled again.
 
     Raises:
@@ -97,8 +103,14 @@ class Reader(Loop):
         self._ended: set[str] = set()
         self._letters = dead_letters
         positions.prepare(db)
+        self._kept_as = {source.name: getattr(source, "kept_as", None) for source in sources}
         if dead_letters is not None:
-            db.create_table(dead_letters, _LETTERS, if_not_exists=True)
+            of_topics = any(getattr(source, "has_letters", False) for source in sources)
+            letters.prepare(db, dead_letters, of_topics)
+        self._wait = _FIRST_WAIT
+        self.problem: str | None = None
+        """The server that is away, as its error says; None if all of them answer. A thread that
+        `start()` made tries again, after half a second and at the most a minute."""
         self.batches = 0
         """How many batches were applied."""
         self.rows = 0
@@ -127,6 +139,22 @@ class Reader(Loop):
             moved = [self._next(source) for source in self._sources]
             return any(moved)
 
+    def _step_again(self) -> bool:
+        """A step of the thread: a server that is away is waited for, longer each time."""
+        try:
+            moved = self.step()
+        except UnreachableError as problem:
+            if self.problem is None:
+                log("warning", "%s waits: %s", self._name, problem)
+            self.problem = str(problem)
+            self._stopping.wait(self._wait)
+            self._wait = min(2 * self._wait, _LONGEST_WAIT)
+            return True
+        if self.problem is not None:
+            log("info", "%s continues", self._name)
+        self.problem, self._wait = None, _FIRST_WAIT
+        return moved
+
     def close(self) -> None:
         """Release files and connections; a later step resumes behind the last batch."""
         for name in list(self._open):
@@ -138,7 +166,7 @@ class Reader(Loop):
             return False
         try:
             if name not in self._open:
-                self._known[name] = positions.read(self._db, name)
+                self._begin(source)
                 log("info", "source %s begins, %s", name, self._known[name] or "at its start")
                 self._open[name] = iter(source.batches(dict(self._known[name])))
             batch = next(self._open[name], _END)
@@ -154,6 +182,16 @@ class Reader(Loop):
             self._leave(name)
         return isinstance(batch, Batch)
 
+    def _begin(self, source: Source) -> None:
+        """Read the positions of a source, and let it look at its tables."""
+        kept_as, adopts = self._kept_as[source.name], getattr(source, "adopts", None)
+        if kept_as is not None and adopts is not None:
+            positions.adopt(self._db, kept_as, adopts)
+        self._known[source.name] = positions.read(self._db, source.name, kept_as)
+        prepare = getattr(source, "prepare", None)
+        if prepare is not None:
+            prepare(self._db)
+
     def _leave(self, name: str) -> None:
         close = getattr(self._open.pop(name), "close", None) if name in self._open else None
         if close is not None:
@@ -167,7 +205,7 @@ class Reader(Loop):
         if batch.batch_id is not None and self._db.is_applied(batch.batch_id):
             # Under no identity, so that the positions move all the same.
             batch = Batch((), batch.positions)
-        changes = [ready(change, self._db.tables[change.table]) for change in batch.changes]
+        changes = [self._ready(change) for change in batch.changes]
         rejected = [*batch.rejected, *(each for change in changes for each in change.rejected)]
         if rejected and self._letters is None:
             refuse(rejected[0], source)
@@ -179,10 +217,14 @@ class Reader(Loop):
                     f"source {quoted(source)} was read by somebody else meanwhile; let one "
                     "reader read it"
                 ) from problem
-            if self._letters is None:
+            if self._refusal(changes, sum(change.rows.num_rows for change in changes)) is None:
+                # Somebody else changed the table meanwhile; the same is taken now.
+                pass
+            elif self._letters is None:
                 _, place, why = self._first_refused(changes, 0, problem)
                 raise type(problem)(f"source {quoted(source)}: {place}: {why}") from problem
-            changes = self._without_refused(source, changes, rejected, problem)
+            else:
+                changes = self._without_refused(source, changes, rejected, problem)
             self._commit(source, changes, rejected, reached, batch.batch_id)
         known.update(reached)
         rows = sum(change.rows.num_rows for change in changes)
@@ -190,6 +232,12 @@ class Reader(Loop):
         self.batches += 1
         self.rows += rows
         self.rejected += len(rejected)
+
+    def _ready(self, change: Change) -> Ready:
+        """The rows of a change as their table has them, which may get columns for them."""
+        add_columns(self._db, change)
+        table = self._db.tables[change.table]
+        return ready(filled(change, table), table)
 
     def _commit(
         self,
@@ -200,18 +248,19 @@ class Reader(Loop):
         batch_id: int | str | None,
     ) -> None:
         with self._db.transaction(batch_id=batch_id) as tx:
-            positions.move(tx, source, self._known[source], reached)
+            positions.move(tx, source, self._known[source], reached, self._kept_as[source])
             for change in changes:
                 self._put(tx, change, change.rows.num_rows)
             if rejected and self._letters is not None:
-                letters = [(source, each.place, each.row, each.reason) for each in rejected]
-                tx.insert(self._letters, letters)
+                tx.insert(self._letters, letters.rows(self._db, self._letters, source, rejected))
 
     def _put(self, tx: Transaction, ready: Ready, count: int) -> None:
         """Let a transaction do what the first `count` rows of a change say."""
         change, rows = ready.change, ready.rows.slice(0, count)
         if change.how == "truncate":
             rows = self._db.tables[change.table].to_arrow()
+        if change.net and change.op is not None:
+            rows = netted(rows, change.op, self._db.tables[change.table])
         if not rows.num_rows:
             return
         if change.how == "apply" and change.op is not None:
@@ -235,7 +284,7 @@ class Reader(Loop):
         for _ in range(MOST_REFUSED):
             passed, place, why = self._first_refused(left, passed, problem)
             at, row = _located(left, passed)
-            rejected.append(Rejected(place, left[at].rejects(row, why).row, why))
+            rejected.append(replace(left[at].rejects(row, why), place=place))
             left[at] = left[at].without(row)
             found = self._refusal(left, sum(change.rows.num_rows for change in left))
             if found is None:

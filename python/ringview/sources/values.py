@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..convert.arrow import kind_of
@@ -30,6 +32,12 @@ class Epoch(NamedTuple):
 
 class MisfitError(ValueError):
     """A value is none of the type of its column; the text says why."""
+
+
+class Kept(Enum):
+    """The value that a column has already, which a message leaves out."""
+
+    KEPT = "the value that is there"
 
 
 def value_of(value: Any, kind: pa.DataType, casts: Casts) -> pa.Scalar:
@@ -71,6 +79,11 @@ def _value(value: Any, kind: pa.DataType, casts: Casts) -> pa.Scalar:
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     if isinstance(value, str):
         return _text(value, plain, casts)
+    if value is Kept.KEPT:
+        _refuse(
+            "its message leaves the value out, and no row of this key is here to take it from; set "
+            "REPLICA IDENTITY FULL for the table of the source"
+        )
     if isinstance(value, bool):
         if want != "bool":
             _refuse("it is a boolean")
@@ -132,7 +145,10 @@ def _text(value: str, kind: pa.DataType, casts: Casts) -> pa.Scalar:
             _refuse("it is no number")
         return _number(Decimal(value.strip()), kind)
     try:
-        return pa.scalar(value).cast(kind)
+        found = pa.scalar(value).cast(kind)
+        if pa.types.is_floating(kind) and _overflows(found, _NUMBER.fullmatch(value.strip())):
+            _refuse("it is out of range")
+        return found
     except pa.ArrowInvalid:
         if want not in ("timestamp", "timestamptz"):
             raise
@@ -169,7 +185,10 @@ def _number(value: int | float | Decimal, kind: pa.DataType) -> pa.Scalar:
     import pyarrow as pa
 
     if pa.types.is_floating(kind):
-        return pa.scalar(float(value), kind)
+        found = pa.scalar(float(value), kind)
+        if _overflows(found, not isinstance(value, float) or math.isfinite(value)):
+            _refuse("it is out of range")
+        return found
     # Its digits would be written out, of 1e999999999 for minutes.
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _MOST_DIGITS:
         _refuse("it is out of range")
@@ -184,6 +203,11 @@ def _number(value: int | float | Decimal, kind: pa.DataType) -> pa.Scalar:
             _refuse(f"it has more than {kind.scale} digits behind the point")
         value = near
     return pa.scalar(Decimal(value), kind)
+
+
+def _overflows(found: pa.Scalar, was_finite: object) -> bool:
+    """Whether a finite number became infinite in a column of floats."""
+    return bool(was_finite) and math.isinf(found.as_py())
 
 
 def _refuse(why: str) -> NoReturn:

@@ -14,12 +14,12 @@ Cost: one shuffle of the needed columns, and one of the partial results.
 
 import importlib.util
 
+from ringview.extras import missing
+
 try:
     import pyspark
 except ImportError as error:
-    raise ImportError(
-        "ringview.spark needs PySpark, which is not installed: pip install 'ringview[spark]'"
-    ) from error
+    raise missing("pyspark", "ringview.spark", "spark") from error
 
 from ringview.spark.releases import BATCH, release
 

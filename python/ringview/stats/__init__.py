@@ -4,10 +4,12 @@ Invariant: a statistic is computed from what a view holds, never from the rows b
 Cost: each file states its own. Needs NumPy, which the extra `ml` installs.
 """
 
+from ..extras import missing
+
 try:
     import numpy as _numpy  # noqa: F401
 except ImportError as error:
-    raise ImportError("statistics need NumPy: pip install 'ringview[ml]'") from error
+    raise missing("numpy", "ringview.stats", "ml") from error
 
 from .cofactor import Cofactor
 from .estimates import Estimate

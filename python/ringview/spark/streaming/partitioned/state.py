@@ -25,6 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from ringview.convert.moments import moment
 from ringview.errors import RingviewError, UnknownViewError, UnsupportedError, did_you_mean
+from ringview.extras import missing
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
@@ -73,10 +74,8 @@ class PartitionedState(State):
         memory_limit: int | str | None = None,
     ) -> None:
         if importlib.util.find_spec("google.protobuf") is None:
-            raise ImportError(
-                'mode="partitioned" needs protobuf, by which Spark speaks of state, and it is not '
-                "installed: pip install 'ringview[spark]'"
-            )
+            # Spark speaks of state by it.
+            raise missing("protobuf", 'mode="partitioned"', "spark")
         super().__init__(plan, checkpoint, sink, letters)
         self._sources, self._sinks = sources, sinks
         self._spark = next(iter(sources.values())).frame.sparkSession
