@@ -66,6 +66,20 @@ class Server:
         """End it; "immediate" is a crash."""
         self._run("pg_ctl", "-D", "data", "-w", "-m", how, "stop")
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy the folder of a server that is stopped over another one, as a restore does."""
+        shutil.rmtree(self._folder / target, ignore_errors=True)
+        subprocess.run(["cp", "-a", source, target], check=True, cwd=self._folder, user=self._user)
+
+    def promote(self) -> None:
+        """Begin as a standby, and become a server of its own: on another timeline."""
+        signal = self._folder / "data" / "standby.signal"
+        signal.touch()
+        if self._user is not None:
+            shutil.chown(signal, self._user)
+        self.start()
+        self._run("pg_ctl", "-D", "data", "-w", "promote")
+
     def __enter__(self) -> Self:
         return self
 
