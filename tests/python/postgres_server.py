@@ -39,7 +39,7 @@ class Server:
         self._run("initdb", "-D", "data", "-U", "tests", "--auth=trust", "--no-sync")
         self._options = (
             f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off "
-            "-c wal_level=logical -c max_wal_senders=4 -c max_replication_slots=4"
+            "-c wal_level=logical -c max_wal_senders=12 -c max_replication_slots=12"
         )
         self.start()
         self.address = f"host=127.0.0.1 port={self._port} user=tests dbname=postgres"

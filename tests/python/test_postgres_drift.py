@@ -77,7 +77,7 @@ def test_a_table_that_is_another_one_ends_and_the_others_go_on(
     shop.follows()
     shop.ask("INSERT INTO $.t VALUES (2, 20)")
     shop.ask(*statements)
-    if written and "DROP TABLE" not in why and "dropped;" not in why and "renamed s" not in why:
+    if written and "it was dropped;" not in why and "renamed s" not in why:
         shop.ask("INSERT INTO $.t (id) VALUES (3)")
     shop.ends(why)
     rows = shop.db.tables["t"].to_arrow().to_pylist()

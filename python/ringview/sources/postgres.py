@@ -117,9 +117,7 @@ class Postgres:
             db = self._db
             if db is None:
                 raise InvalidValueError("a source of PostgreSQL is read by sources.Reader")
-            follower = Follower(
-                con, db, self.name, self._slot, self._tables, self._shape, self._rows, self._evolve
-            )
+            follower = self._follower(con, db)
             self._prepare(con, place)
             yield from follower.run(place, again, self._watch)
             ended = [f"{source}: {place.tables[source].why}" for source in place.of("ended")]
@@ -150,7 +148,10 @@ class Postgres:
                 kept = positions.read(db, self.name)
             place = Place.parsed(kept[""], list(self._tables)) if "" in kept else Place()
             server = facts_of_server(con, self._slot, self._slot)
-            said = [f"slot {quoted(self._slot)}: {each}" for each in self._refusals(place, server)]
+            refused = self._refusals(place, server)
+            if place.server and not refused and self._follower(con, db).put_back(place):
+                refused = ["the cluster was put back"]
+            said = [f"slot {quoted(self._slot)}: {each}" for each in refused]
             numbers = {
                 source: place.tables[source].facts.get("oid") if source in place.tables else None
                 for source in self._tables
@@ -177,6 +178,11 @@ class Postgres:
             con.execute(f"DROP PUBLICATION IF EXISTS {quoted_name(self._slot)}")
         finally:
             con.close()
+
+    def _follower(self, con: Any, db: Database) -> Follower:
+        return Follower(
+            con, db, self.name, self._slot, self._tables, self._shape, self._rows, self._evolve
+        )
 
     def _said(
         self, db: Database, place: Place, source: str, facts: Mapping[str, Any]

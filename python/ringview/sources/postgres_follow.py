@@ -99,23 +99,24 @@ class Follower:
     def _advance(self, lsn: int) -> None:
         self._con.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._slot, _lsn(lsn)])
 
-    def _resumes(self, place: Place, found: Sequence[Transaction]) -> bool:
-        """Whether the place that was read is still to come in the log.
+    def put_back(self, place: Place) -> bool:
+        """Whether the log of the slot is that of a cluster that was put back, as far as is known.
 
-        The slot may be behind it, if a reader was killed; then the log has the last transaction
-        that was applied. A log without it is that of a cluster that was put back.
+        The slot may be behind the place that was read, if a reader was killed; then the log has the
+        last transaction that was applied.
         """
-        for each in found:
-            if each.end == place.lsn and place.xid in (0, each.xid):
-                return False
-        if not found or found[-1].end >= place.lsn:
-            raise InvalidValueError(
-                refusal(
-                    self._name,
-                    self._slot,
-                    ["its log lacks the last transaction that was read: the cluster was put back"],
-                )
-            )
+        if self._confirmed() >= place.lsn:
+            return False
+        found = list(transactions(self._peeked()))
+        return _is_past(place, found) and not _has(place, found)
+
+    def _resumes(self, place: Place, found: Sequence[Transaction]) -> bool:
+        """Whether the place that was read is still to come in the log."""
+        if _has(place, found):
+            return False
+        if _is_past(place, found):
+            why = "its log lacks the last transaction that was read: the cluster was put back"
+            raise InvalidValueError(refusal(self._name, self._slot, [why]))
         return True
 
     def _compare(self, place: Place) -> Iterator[Batch]:
@@ -177,7 +178,12 @@ class Follower:
             yield self._placed(
                 [self._change(source, [], 0, "truncate") for source in waiting], place
             )
+        there = self._facts(dict.fromkeys(waiting))
         self._con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        for source, facts in there.items():
+            if facts["kind"] in ("r", "p"):
+                # A truncation behind the snapshot would be seen by it; so it waits.
+                self._con.execute(f"LOCK TABLE {qualified(source)} IN ACCESS SHARE MODE")
         snapshot = self._con.execute("SELECT pg_current_snapshot()::text").fetchone()[0]
         count = 0
         for source, facts in self._facts(dict.fromkeys(waiting)).items():
@@ -264,6 +270,15 @@ class Follower:
                 rows=rows, origin=origin, **{**shape, "how": "insert"}, multiplicity=TIMES
             )
         return Change(rows=rows, origin=origin, **shape, op=OP if how == "apply" else None)
+
+
+def _has(place: Place, found: Sequence[Transaction]) -> bool:
+    """Whether the last transaction that was applied is among these."""
+    return any(each.end == place.lsn and place.xid in (0, each.xid) for each in found)
+
+
+def _is_past(place: Place, found: Sequence[Transaction]) -> bool:
+    return not found or found[-1].end >= place.lsn
 
 
 def _selected(source: str, facts: Facts, names: Sequence[str]) -> str:
