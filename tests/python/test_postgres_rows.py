@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import postgres_server
 import pytest
 import ringview as rv
 from postgres_tables import Pair
 from ringview import errors, sources
+from ringview.cli.commands import app
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.long
 
@@ -122,3 +125,25 @@ def test_tables_by_pattern_are_made_with_postgres_types(server: postgres_server.
     with pytest.raises(errors.InvalidValueError, match="PostgreSQL has no such table"):
         sources.run(rv.Database(), [sources.postgres(server.address, ["nowhere.*"], slot="x")])
     source.drop()
+
+
+def test_a_job_takes_its_tables_from_postgres_and_checks_them(
+    server: postgres_server.Server, tmp_path: Path
+) -> None:
+    shop = Pair(server, "job")
+    shop.ask("INSERT INTO $.t VALUES (1, 10), (2, 20)")
+    (tmp_path / "few.csv").write_text("k\n1\n")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[[table]]\nname = "few"\npath = "few.csv"\nschema = {k = "int64"}\n'
+        '[[source]]\nkind = "postgres"\n'
+        f'connection = "{server.address}"\nslot = "job"\ntables = ["job.*"]\n'
+        '[[view]]\nname = "v"\nsql = "SELECT SUM(x) AS x FROM t"\n'
+    )
+    called = CliRunner().invoke(app, ["source", "check", str(job)])
+    assert called.exit_code == 1, called.output
+    assert "job.t: it is not loaded yet" in called.output
+    ran = CliRunner().invoke(app, ["run", str(job)])
+    assert ran.exit_code == 0, ran.output
+    assert "30" in ran.output
+    shop.source.drop()
