@@ -15,7 +15,7 @@ psycopg = pytest.importorskip("psycopg")
 
 
 class Pair:
-    """Table `t` of PostgreSQL, which changes, beside `other`, which must go on whatever happens.
+    """Table `t` of PostgreSQL, which changes, beside `other`, which is read whatever happens.
 
     Args:
         server: Where they are made, in a schema of their own.
@@ -61,7 +61,7 @@ class Pair:
             return found
 
     def read(self) -> None:
-        """Read to the end, and see that the other table went on."""
+        """Read to the end, and see that the other table is read."""
         self.others += 1
         self.ask(f"INSERT INTO $.other VALUES ({self.others})")
         try:
@@ -78,7 +78,7 @@ class Pair:
         assert Counter(tuple(row.values()) for row in rows) == wanted
 
     def ends(self, why: str) -> None:
-        """Read: the table ends, each time it is read, and the other goes on."""
+        """Read: the table ends, each time it is read, and the other does not."""
         for _ in range(2):
             with pytest.raises(errors.InvalidValueError, match=why):
                 self.read()

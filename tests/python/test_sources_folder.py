@@ -329,7 +329,8 @@ def test_csv_as_others_write_it(tmp_path: Path) -> None:
     )
     sources.run(db, [given])
     assert table.to_arrow().sort_by("a")["b"].to_pylist() == ["x;y", None, "", "NULL", "é"]
-    for wrong in ({"delimiter": ";;"}, {"quote": "ab"}, {"encoding": "no such"}):
+    options: list[dict[str, Any]] = [{"delimiter": ";;"}, {"quote": "ab"}, {"encoding": "no such"}]
+    for wrong in options:
         with pytest.raises(errors.InvalidValueError, match=f"{next(iter(wrong))}="):
             sources.folder("x.csv", table="r", **wrong)
 

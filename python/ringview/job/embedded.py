@@ -52,7 +52,7 @@ def create_source_tables(job: Job, db: Database) -> None:
 
 
 def differences(job: Job, db: Database) -> dict[str, list[str]]:
-    """What differs between each source of a job and what was read of it, by its name."""
+    """Differences between each source of a job and what was read of it, by its name."""
     return {source.make(watch=False).name: source.differences(db) for source in job.sources}
 
 

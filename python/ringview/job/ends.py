@@ -164,7 +164,7 @@ class SourceSpec:
             made.create_tables(db)
 
     def differences(self, db: Database) -> list[str]:
-        """What differs from what was read, of a source that can say so."""
+        """Differences from what was read, of a source that finds them."""
         find = getattr(self.make(watch=False), "differences", None)
         found: list[str] = find(db) if find is not None else []
         return found

@@ -37,7 +37,7 @@ _PACKED = frozenset({".gz", ".bz2", ".zst", ".lz4"})
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How a CSV file is written.
+    """Format of a CSV file.
 
     Args:
         delimiter: The character between two fields.

@@ -3,7 +3,7 @@
 Invariant: the rows of a table are those of one snapshot, and of the transactions in the log of a
 replication slot those are applied that the snapshot does not have, each once, wholly, in their
 order. The slot keeps the log behind the last applied transaction: a reader that was killed resumes
-there. A table of which changes could be missing is loaded anew or ends, and the others go on; its
+there. A table of which changes could be missing is loaded anew or ends, and the others do not; its
 end is an error that says what to do. Cost: the first load costs the rows; then a look costs what
 PostgreSQL decodes and a query of its catalogue, and one batch of transactions in memory.
 """
@@ -130,7 +130,7 @@ class Postgres:
             con.close()
 
     def differences(self, db: Database) -> list[str]:
-        """What differs between PostgreSQL and what was read of it, and what is to be done.
+        """Differences between PostgreSQL and what was read of it, and advice.
 
         Nothing is changed. A table that ended is said with its reason, one that is not read yet
         with why it does not fit.
@@ -287,8 +287,8 @@ def postgres(
     from growing only while they are read: `source.drop()` drops them. While rows are read first,
     statements that lock whole tables, such as TRUNCATE, wait there.
 
-    A table of which changes could be missing ends, and the others go on; without `watch` that is an
-    error at the end of each read, with it a line of the log at each start.
+    A table of which changes could be missing ends, and the others do not; without `watch` that is
+    an error at the end of each read, with it a line of the log at each start.
 
     Args:
         connection: How to connect, as psycopg takes it: `"host=.. dbname=.."` or a URL.

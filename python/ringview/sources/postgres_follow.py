@@ -111,7 +111,7 @@ class Follower:
         return _is_past(place, found) and not _has(place, found)
 
     def _resumes(self, place: Place, found: Sequence[Transaction]) -> bool:
-        """Whether the place that was read is still to come in the log."""
+        """Whether the place that was read is still ahead in the log."""
         if _has(place, found):
             return False
         if _is_past(place, found):

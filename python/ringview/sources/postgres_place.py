@@ -34,7 +34,7 @@ class Place:
     tables: dict[str, TablePlace] = field(default_factory=dict)
 
     def text(self) -> str:
-        """What `parsed` reads."""
+        """The text that `parsed` reads."""
         return json.dumps(asdict(self))
 
     def of(self, *states: State) -> list[str]:

@@ -56,7 +56,7 @@ _ELSEWHERE = (
 
 
 def differences_of_server(kept: Facts, found: Facts) -> Iterator[Difference]:
-    """What is another server, slot or publication than the one that was read.
+    """Differences that mean another server, slot or publication than the one that was read.
 
     >>> [each.text for each in differences_of_server({"timeline": 1}, {"timeline": 2})]
     ['the cluster was restored (timeline 2, not 1)']
@@ -65,14 +65,14 @@ def differences_of_server(kept: Facts, found: Facts) -> Iterator[Difference]:
 
 
 def refusal(source: str, slot: str, differs: Sequence[str]) -> str:
-    """The text of the error of a source that cannot go on."""
+    """The text of the error of a source that cannot resume."""
     return f"source {quoted(source)}, slot {quoted(slot)}: {'; '.join(differs)}{_ELSEWHERE}"
 
 
 def differences(
     kept: Facts, found: Facts, used: Sequence[str], evolve: str | None
 ) -> Iterator[Difference]:
-    """What another table means, of facts that both have.
+    """Differences of a table, of facts that both have, and their effects.
 
     Args:
         kept: Those when it was loaded.
