@@ -276,7 +276,7 @@ def _checked(
         if name not in entry and not key.needed:
             continue
         # Tables of PostgreSQL are a map, or a list of patterns.
-        is_list = key.of is list or (name == "tables" and isinstance(entry[name], list))
+        is_list = key.of is list or (name == "tables" and isinstance(entry.get(name), list))
         one: Any = (
             list(strings(entry, name, place) or ())
             if is_list
