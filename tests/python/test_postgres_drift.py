@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -216,3 +217,23 @@ def test_keys_that_are_swapped_at_the_end_of_a_transaction(pair: Any) -> None:
     shop.ask("UPDATE $.t SET id = id % 3 + 1", "UPDATE $.t SET x = x + 1 WHERE id = 1")
     shop.ask("DELETE FROM $.t WHERE id = 2", "INSERT INTO $.t VALUES (2, 99)")
     shop.follows()
+
+
+def test_the_position_of_an_earlier_version_is_read_on(pair: Any) -> None:
+    shop = pair()
+    shop.ask("INSERT INTO $.t VALUES (1, 10)")
+    shop.follows()
+    table = shop.db.tables["ringview_positions"]
+    (row,) = table.to_arrow().to_pylist()
+    kept = json.loads(row["position"])
+    old = {
+        "state": "following",
+        "snapshot": kept["tables"][f"{shop.name}.t"]["snapshot"],
+        "lsn": kept["lsn"],
+    }
+    table.delete([row])
+    table.insert([{**row, "position": json.dumps(old)}])
+    shop.ask("INSERT INTO $.t VALUES (2, 20)", "DELETE FROM $.t WHERE id = 1")
+    shop.follows()
+    shop.ask("ALTER TABLE $.t DROP COLUMN x")
+    shop.ends('column "x" was dropped')
