@@ -39,7 +39,7 @@ class Server:
         self._run("initdb", "-D", "data", "-U", "tests", "--auth=trust", "--no-sync")
         self._options = (
             f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off "
-            "-c wal_level=logical -c max_wal_senders=4 -c max_replication_slots=4"
+            "-c wal_level=logical -c max_wal_senders=12 -c max_replication_slots=12"
         )
         self.start()
         self.address = f"host=127.0.0.1 port={self._port} user=tests dbname=postgres"
@@ -65,6 +65,20 @@ class Server:
     def stop(self, how: str = "fast") -> None:
         """End it; "immediate" is a crash."""
         self._run("pg_ctl", "-D", "data", "-w", "-m", how, "stop")
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy the folder of a server that is stopped over another one, as a restore does."""
+        shutil.rmtree(self._folder / target, ignore_errors=True)
+        subprocess.run(["cp", "-a", source, target], check=True, cwd=self._folder, user=self._user)
+
+    def promote(self) -> None:
+        """Begin as a standby, and become a server of its own: on another timeline."""
+        signal = self._folder / "data" / "standby.signal"
+        signal.touch()
+        if self._user is not None:
+            shutil.chown(signal, self._user)
+        self.start()
+        self._run("pg_ctl", "-D", "data", "-w", "promote")
 
     def __enter__(self) -> Self:
         return self

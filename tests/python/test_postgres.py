@@ -262,7 +262,7 @@ def test_tables_follow_those_of_postgres_through_restarts(
                 shop.happens(shop.draw.randrange(4))
             reader.close()
             (place,) = db.tables["ringview_positions"].to_arrow()["position"].to_pylist()
-            ends[json.loads(place)["state"]] += 1
+            ends[json.loads(place)["tables"][f"public.shop{seed}_a"]["state"]] += 1
     assert min(ends["loading"], ends["following"]) > 0
     with shop.opened() as db:
         sources.run(db, [shop.source])
@@ -304,39 +304,3 @@ def test_transactions_that_the_snapshot_has_not_come_behind_it(
         found = {row["id"]: row["x"] for row in db.tables["a"].to_arrow().to_pylist()}
         assert found == {1: 5, 2: 2, 3: 3}
     shop.source.drop()
-
-
-def test_long_values_whole_rows_and_columns_that_come(
-    server: postgres_server.Server, tmp_path: Path
-) -> None:
-    shop = Shop(server, tmp_path / "db", "long", 1)
-    long = "INSERT INTO long_a (id, x, text) SELECT {}, 1, string_agg(md5(i::text), '') "
-    asked(server, (long + "FROM generate_series(1, 2000) g(i)").format(1))
-    with shop.opened() as db:
-        sources.run(db, [shop.source])
-        asked(server, "ALTER TABLE long_a REPLICA IDENTITY FULL")
-        asked(server, "UPDATE long_a SET x = 2")
-        sources.run(db, [shop.source])
-        shop.check(db)
-        asked(server, "ALTER TABLE long_a REPLICA IDENTITY DEFAULT")
-        asked(server, "UPDATE long_a SET x = 3")
-        with pytest.raises(errors.UnsupportedError, match="REPLICA IDENTITY FULL"):
-            sources.run(db, [shop.source])
-    shop.source.drop()
-    other = Shop(server, tmp_path / "other", "more", 1)
-    with other.opened() as db:
-        sources.run(db, [other.source])
-        asked(server, "ALTER TABLE more_a ADD COLUMN y INT")
-        asked(server, "INSERT INTO more_a (id, y) VALUES (1, 1)")
-        with pytest.raises(errors.UnknownColumnError, match='column "y" that table "a" lacks'):
-            sources.run(db, [other.source])
-    with pytest.raises(errors.InvalidValueError, match='has a slot "slot_more" already'):
-        sources.run(keyed(), [other.source])
-    other.source.drop()
-
-
-def keyed() -> rv.Database:
-    db = rv.Database()
-    for table in "ab":
-        db.create_table(table, TYPES, unique=["id"])
-    return db

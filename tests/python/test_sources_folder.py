@@ -317,3 +317,28 @@ def test_after_kills_each_row_is_there_once(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_after_100_kills_each_row_is_there_once(tmp_path: Path) -> None:
     assert through_kills(tmp_path, seed=2, most=100, files=300) > 20
+
+
+def test_csv_as_others_write_it(tmp_path: Path) -> None:
+    text = "a;b\n1;'x;y'\n2;NULL\n3;\n4;'NULL'\n5;é\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    db = rv.Database()
+    table = db.create_table("r", {"a": "int64", "b": "string"})
+    given = sources.folder(
+        tmp_path / "*.csv", table="r", delimiter=";", quote="'", encoding="latin-1", nulls=["NULL"]
+    )
+    sources.run(db, [given])
+    assert table.to_arrow().sort_by("a")["b"].to_pylist() == ["x;y", None, "", "NULL", "é"]
+    options: list[dict[str, Any]] = [{"delimiter": ";;"}, {"quote": "ab"}, {"encoding": "no such"}]
+    for wrong in options:
+        with pytest.raises(errors.InvalidValueError, match=f"{next(iter(wrong))}="):
+            sources.folder("x.csv", table="r", **wrong)
+
+
+def test_a_pattern_without_a_file_is_an_error(tmp_path: Path) -> None:
+    db = rv.Database()
+    db.create_table("r", {"a": "int64"})
+    with pytest.raises(errors.InvalidValueError, match="no file is named by"):
+        sources.run(db, [sources.folder(tmp_path / "*.csv", table="r")])
+    waits = sources.Reader(db, [sources.folder(tmp_path / "*.csv", table="r", watch=True)])
+    assert not waits.step()

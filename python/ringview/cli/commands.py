@@ -23,6 +23,7 @@ from ringview.database import Database
 from ringview.errors import RingviewError
 from ringview.job import JobError, ServeSpec, explain, load, run
 from ringview.job.compare import check, compare_job
+from ringview.job.embedded import differences
 
 app = typer.Typer(
     help="Always-fresh analytics over joins, under inserts and deletes.",
@@ -99,6 +100,29 @@ def explain_command(
                 show.explanation(name, text)
             else:
                 typer.echo(text.rstrip())
+
+
+source_app = typer.Typer(help="Look at the sources of a job.", no_args_is_help=True)
+app.add_typer(source_app, name="source")
+
+
+@source_app.command("check")
+def source_check_command(job: JobFile) -> None:
+    """Compare each source with the server it reads; status 1 if anything differs."""
+    with _errors():
+        parsed = load(job)
+        # Without [serve] file nothing was kept, so all is compared with empty tables.
+        file = parsed.serve.file
+        db = Database.open(file) if file is not None and file.exists() else Database()
+        with db:
+            if file is None or not file.exists():
+                for source in parsed.sources:
+                    source.create_tables(db)
+            found = differences(parsed, db)
+        for name, said in found.items():
+            typer.echo(f"{name}: {'; '.join(said) if said else 'nothing differs'}")
+        if any(found.values()):
+            raise typer.Exit(1)
 
 
 @app.command("sql")

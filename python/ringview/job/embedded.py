@@ -45,12 +45,24 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
     return db
 
 
+def create_source_tables(job: Job, db: Database) -> None:
+    """Create the tables whose columns are those of another system, which views may read."""
+    for source in job.sources:
+        source.create_tables(db)
+
+
+def differences(job: Job, db: Database) -> dict[str, list[str]]:
+    """Differences between each source of a job and what was read of it, by its name."""
+    return {source.make(watch=False).name: source.differences(db) for source in job.sources}
+
+
 def create_views(job: Job, db: Database) -> None:
     """Create the views of a job.
 
     Raises:
         RingviewError: What `create_view` raises, with the name of its view.
     """
+    create_source_tables(job, db)
     # An error names its view, below.
     with suppress(RingviewError):
         if not any(view.options for view in job.views):

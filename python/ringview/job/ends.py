@@ -67,6 +67,10 @@ _SOURCES: Mapping[str, Mapping[str, Key]] = {
         "epochs": _EPOCHS,
         "decimals": _DECIMALS,
         "rows": _COUNT,
+        "delimiter": _TEXT,
+        "quote": _TEXT,
+        "encoding": _TEXT,
+        "nulls": _TEXTS,
     },
     "query": {
         "connection": _NEEDED,
@@ -101,6 +105,8 @@ _SOURCES: Mapping[str, Mapping[str, Key]] = {
         "slot": _TEXT,
         "watch": _FLAG,
         "ignore": _TEXTS,
+        "evolve": Key(str, ("ignore", "add", "refuse")),
+        "refill": _FLAG,
         "rows": _COUNT,
     },
     "delta": {
@@ -150,6 +156,18 @@ class SourceSpec:
         first = [given.pop(key) for key in _FIRST[self.kind]]
         made: Source = getattr(sources, self.kind)(*first, **given)
         return made
+
+    def create_tables(self, db: Database) -> None:
+        """Make the tables whose columns are those of the other system, if they are not there."""
+        if isinstance(self.given.get("tables"), list):
+            made: Any = self.make(watch=False)
+            made.create_tables(db)
+
+    def differences(self, db: Database) -> list[str]:
+        """Differences from what was read, of a source that finds them."""
+        find = getattr(self.make(watch=False), "differences", None)
+        found: list[str] = find(db) if find is not None else []
+        return found
 
     def reader(self, db: Database, watch: bool) -> Reader:
         """The reader that applies it to a database."""
@@ -257,9 +275,11 @@ def _checked(
     for name, key in keys.items():
         if name not in entry and not key.needed:
             continue
+        # Tables of PostgreSQL are a map, or a list of patterns.
+        is_list = key.of is list or (name == "tables" and isinstance(entry.get(name), list))
         one: Any = (
             list(strings(entry, name, place) or ())
-            if key.of is list
+            if is_list
             else value(entry, name, key.of, place)
         )
         if key.words and one not in key.words:
@@ -281,6 +301,8 @@ def _filled(given: Mapping[str, Any], place: str) -> Iterable[tuple[str, str]]:
     if "table" in given:
         yield at(place, "table"), given["table"]
     for key in ("tables", "topics"):
+        if isinstance(given.get(key), list):
+            continue
         for name, table in given.get(key, {}).items():
             where = at(at(place, key), name)
             if not isinstance(table, str):

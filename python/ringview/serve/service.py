@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from ..database import Database
 from ..errors import ExistsError
 from ..job import JobError, ServeSpec
-from ..job.embedded import create_views
+from ..job.embedded import create_source_tables, create_views
 from ..job.read import Source
 from ..sources import Reader, positions
 from .authentication import Limits
@@ -178,6 +178,7 @@ def _declare(db: Database, sources: list[Source]) -> None:
 
 def _views(job: Job, db: Database) -> None:
     """Create the views that are not there yet, and anew those whose text is another."""
+    create_source_tables(job, db)
     known = db.views
     if not any(view.name in known for view in job.views):
         create_views(job, db)

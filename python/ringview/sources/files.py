@@ -36,6 +36,23 @@ _PACKED = frozenset({".gz", ".bz2", ".zst", ".lz4"})
 
 
 @dataclass(frozen=True)
+class CsvOptions:
+    """Format of a CSV file.
+
+    Args:
+        delimiter: The character between two fields.
+        quote: The character around a field that has delimiters or ends of lines; "" for none.
+        encoding: Its encoding, as Python names it.
+        nulls: Unquoted texts that are NULL.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+    encoding: str = "utf-8"
+    nulls: Sequence[str] = ("",)
+
+
+@dataclass(frozen=True)
 class Chunk:
     """Rows of a file, its lines that are no rows, and how many of both were read by then."""
 
@@ -66,7 +83,14 @@ def format_of(path: Path) -> Format:
     return found
 
 
-def chunks(path: Path, name: str, format: Format, start: int, size: int) -> Iterator[Chunk]:
+def chunks(
+    path: Path,
+    name: str,
+    format: Format,
+    start: int,
+    size: int,
+    csv: CsvOptions | None = None,
+) -> Iterator[Chunk]:
     """The rows of a file behind the first `start`, at most about `size` at a time.
 
     Args:
@@ -75,14 +99,18 @@ def chunks(path: Path, name: str, format: Format, start: int, size: int) -> Iter
         format: How it is written.
         start: How many rows, and lines that are none, to leave out.
         size: Rows of a chunk.
+        csv: How CSV is written, if that is another way.
 
     Raises:
         StorageError: It cannot be read.
         InvalidValueError: It is not of this format.
     """
-    read = {"parquet": _parquet, "csv": _csv, "jsonl": _json_lines}[format]
     with _named(name, format):
-        yield from read(path, name, start, size)
+        if format == "csv":
+            yield from _csv(path, name, start, size, csv or CsvOptions())
+        else:
+            read = _parquet if format == "parquet" else _json_lines
+            yield from read(path, name, start, size)
 
 
 def _parquet(path: Path, name: str, start: int, size: int) -> Iterator[Chunk]:
@@ -99,7 +127,7 @@ def _parquet(path: Path, name: str, start: int, size: int) -> Iterator[Chunk]:
                 yield Chunk(rows, origin, (), done)
 
 
-def _csv(path: Path, name: str, start: int, size: int) -> Iterator[Chunk]:
+def _csv(path: Path, name: str, start: int, size: int, options: CsvOptions) -> Iterator[Chunk]:
     import pyarrow as pa
     import pyarrow.csv as csv
 
@@ -116,12 +144,17 @@ def _csv(path: Path, name: str, start: int, size: int) -> Iterator[Chunk]:
         return csv.open_csv(
             pa.input_stream(str(path), compression="detect"),
             # Numbers of lines are known where one thread reads.
-            read_options=csv.ReadOptions(use_threads=False),
-            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=no_row),
+            read_options=csv.ReadOptions(use_threads=False, encoding=options.encoding),
+            parse_options=csv.ParseOptions(
+                delimiter=options.delimiter,
+                quote_char=options.quote or False,
+                newlines_in_values=bool(options.quote),
+                invalid_row_handler=no_row,
+            ),
             # An empty text is a text: only an unquoted empty field is NULL.
             convert_options=csv.ConvertOptions(
                 column_types=types,
-                null_values=[""],
+                null_values=list(options.nulls),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),

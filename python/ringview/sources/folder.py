@@ -8,6 +8,7 @@ costs the files in it; a file costs its rows.
 
 from __future__ import annotations
 
+import codecs
 import glob
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Literal
 
 from ..errors import InvalidValueError
 from .batch import Batch, Casts, Change, Decimals, EpochUnit, How
-from .files import Chunk, Format, chunks, format_of
+from .files import Chunk, CsvOptions, Format, chunks, format_of
 
 Order = Literal["name", "mtime"]
 
@@ -34,6 +35,7 @@ class Folder:
         watch: bool,
         order: Order,
         rows: int,
+        csv: CsvOptions,
     ) -> None:
         self.pattern = pattern
         self.name = name
@@ -42,6 +44,7 @@ class Folder:
         self._watch = watch
         self._order = order
         self._rows = rows
+        self._csv = csv
         self._base = Path(_base(pattern))
 
     def __repr__(self) -> str:
@@ -51,7 +54,13 @@ class Folder:
         """The rows behind `positions`, a chunk of a file at a time; see `Source`."""
         known = dict(positions)
         while True:
-            for path in self._files():
+            files = self._files()
+            if not files and not known and not self._watch:
+                raise InvalidValueError(
+                    f"no file is named by {self.pattern}; correct it, or wait for files with "
+                    "watch=True"
+                )
+            for path in files:
                 for batch in self._read(path, known):
                     yield batch
                     # The next batch is requested, so this one was committed.
@@ -89,7 +98,7 @@ class Folder:
                 return
         format = self._format or format_of(path)
         last: Chunk | None = None
-        for chunk in chunks(path, str(path), format, start, self._rows):
+        for chunk in chunks(path, str(path), format, start, self._rows, self._csv):
             if last is not None:
                 yield self._batch(part, before.text(last.done, False), last)
             last = chunk
@@ -120,6 +129,10 @@ def folder(
     epochs: EpochUnit | None = None,
     decimals: Decimals = "text",
     rows: int = 65_536,
+    delimiter: str = ",",
+    quote: str = '"',
+    encoding: str = "utf-8",
+    nulls: Sequence[str] = ("",),
     name: str | None = None,
 ) -> Folder:
     r"""Files as a source: each row of each file once, also of files added later.
@@ -143,12 +156,17 @@ def folder(
         epochs: The unit of integers in columns of timestamps.
         decimals: Whether decimals are written as digits or as bytes in base64.
         rows: How many rows a batch has at the most.
+        delimiter: The character between two fields of CSV.
+        quote: The character around fields of CSV that hold delimiters or ends of lines; "" for
+            none.
+        encoding: The encoding of CSV, as Python names it.
+        nulls: Unquoted texts of CSV that are NULL.
         name: What its positions are kept under; by default the pattern.
 
     Raises, when it is read:
         StorageError: A file cannot be read.
-        InvalidValueError: A file is not of its format, or is another than when it was read; a row
-            does not fit, with its place and column.
+        InvalidValueError: The pattern names no file, without `watch`; a file is not of its format,
+            or is another than when it was read; a row does not fit, with its place and column.
         UnknownColumnError, TypeMismatchError: The columns of a file are not those of the table.
 
     Complexity: O(rows) a file, one batch in memory; a look O(files).
@@ -175,9 +193,17 @@ def folder(
         raise InvalidValueError(f'order is "name" or "mtime", not {order!r}')
     if rows < 1:
         raise InvalidValueError(f"rows={rows!r}: a batch has at least 1 row")
+    for option, value, fewest in (("delimiter", delimiter, 1), ("quote", quote, 0)):
+        if not fewest <= len(value.encode()) <= 1:
+            raise InvalidValueError(f"{option}={value!r} is not one character of ASCII")
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise InvalidValueError(f"encoding={encoding!r} is none that Python knows") from None
+    csv = CsvOptions(delimiter, quote, encoding, [nulls] if isinstance(nulls, str) else nulls)
     casts = Casts(epochs, decimals)
     shape = shaped(table, how, op, multiplicity, ignore, casts)
-    return Folder(text, name or f"folder {text}", shape, format, watch, order, rows)
+    return Folder(text, name or f"folder {text}", shape, format, watch, order, rows, csv)
 
 
 def shaped(
