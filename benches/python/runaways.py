@@ -146,7 +146,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.query:
         print(RUNS[given.way](QUERIES[given.query]), flush=True)
-        # Whatever still runs is not waited for.
+        # A query that still runs is left alone.
         os._exit(0)
     print(f"| | {' | '.join(WAYS)} |\n|---|{'---|' * len(WAYS)}")
     for query in (query for query in QUERIES if given.only in query):
