@@ -611,6 +611,7 @@ class PostgresServer:
         statement: float | None,
         idle: float | None,
         certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
+        plain: bool,
     ) -> PostgresServer: ...
     @property
     def address(self) -> tuple[str, int]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,7 @@ from ringview import serve, sinks, sources
 from ringview.job.serving import ServeSpec
 from ringview.masking import masked, masking
 from ringview.serve.connectors import Connector
+from ringview.serve.postgres import PostgresServer
 from ringview.serve.sockets import Opening
 from serving import client
 
@@ -163,4 +167,55 @@ def test_a_server_tells_no_token(caplog: pytest.LogCaptureFixture) -> None:
             ]
         shown = "".join(each.text + str(each.headers) for each in found)
         shown += repr(web) + repr(web.app) + repr(web.app._guard) + repr(web.listeners)
+    assert SECRET not in shown + caplog.text
+
+
+def test_no_list_of_processes_and_no_log_has_it(tmp_path: Path) -> None:
+    """The command names files alone, so that neither its arguments nor its environment have it."""
+    token, job = tmp_path / "token", tmp_path / "job.toml"
+    token.write_text(SECRET)
+    token.chmod(0o600)
+    job.write_text(
+        '[[table]]\nname = "t"\nschema = {a = "int64"}\n'
+        '[[view]]\nname = "v"\nsql = "SELECT a FROM t"\n[serve]\nport = 0\npostgres = 0\n'
+    )
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "ringview",
+        "serve",
+        str(job),
+        "--token-file",
+        str(token),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[0]
+            with client(url, headers={"authorization": f"Bearer {SECRET}"}) as made:
+                assert made.get("/views").status_code == 200
+                assert made.get("/views", headers={"authorization": "no"}).status_code == 401
+            folder = Path("/proc") / str(server.pid)
+            if folder.exists():
+                shown = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+                assert SECRET.encode() not in shown
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert SECRET not in server.stdout.read()
+
+
+def test_postgres_tells_no_password(caplog: pytest.LogCaptureFixture) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    caplog.set_level(logging.DEBUG)
+    with rv.Database() as db, PostgresServer(db, port=0, password=SECRET) as server:
+        host, port = server.address
+        said: dict[str, Any] = {"host": host, "port": port, "user": "me"}
+        with pytest.raises(psycopg.OperationalError) as raised:
+            psycopg.connect(**said, password=f"{SECRET}x")
+        with psycopg.connect(**said, password=SECRET, autocommit=True) as session:
+            rows = session.execute("SELECT * FROM pg_catalog.pg_settings").fetchall()
+        shown = f"{raised.value}{rows}{server!r}{server._native!r}{vars(server)}"
     assert SECRET not in shown + caplog.text

@@ -31,7 +31,7 @@ def test_a_job_has_sources_sinks_and_says_how_it_is_served() -> None:
         + '[[sink]]\nkind = "sqlite"\nview = "v"\npath = "out.sqlite"\nkey = "x"\n'
         + '[[sink]]\nkind = "parquet"\nview = "v"\npath = "out"\n'
         + '[serve]\nfile = "r.ringview"\nport = 0\nhost = "0.0.0.0"\ntoken = "t"\ntimeout = 5\n'
-        + "postgres = 5432\n"
+        + "postgres = 5432\nplain = true\n"
     )
     kinds = ["folder", "kafka", "postgres", "delta", "query"]
     assert [source.kind for source in job.sources] == kinds
@@ -156,6 +156,7 @@ def test_a_token_is_read_from_its_file(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="cannot read"):
         job.serve.secret()
     (tmp_path / "token").write_text("\n")
+    (tmp_path / "token").chmod(0o600)
     with pytest.raises(JobError, match="is empty"):
         job.serve.secret()
     (tmp_path / "token").write_text("open sesame\n")

@@ -240,7 +240,9 @@ def test_a_network_needs_a_token(db: rv.Database) -> None:
             serve.Server(db, host=host, port=0)
     with pytest.raises(InvalidValueError, match="empty"):
         serve.Server(db, port=0, token="")
-    with serve.Server(db, host="0.0.0.0", port=0, token="t") as server:
+    with pytest.warns(UserWarning, match="without TLS"):
+        server = serve.Server(db, host="0.0.0.0", port=0, token="t", plain=True)
+    with server:
         port = server.url.rpartition(":")[2]
         with client(f"http://127.0.0.1:{port}") as web:
             assert web.get("/views").status_code == 401

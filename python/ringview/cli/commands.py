@@ -157,6 +157,14 @@ def serve_command(
     token_file: Annotated[
         Path | None, typer.Option(help="A file with the token that requests name.")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="A certificate in PEM, for TLS; read again once it changes.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The file of its key.")] = None,
+    plain: Annotated[
+        bool | None,
+        typer.Option("--plain", help="Serve other machines without TLS.", show_default=False),
+    ] = None,
     writable: Annotated[
         bool | None, typer.Option("--writable", help="Let rows be changed.", show_default=False)
     ] = None,
@@ -169,7 +177,10 @@ def serve_command(
         parsed = load(what) if is_job else None
         if parsed is None and not what.exists():
             raise JobError(f"there is no file {what}; name a job, or a file of Database.open")
-        given = {"host": host, "port": port, "token_file": token_file, "writable": writable}
+        given = {
+            **{"host": host, "port": port, "token_file": token_file, "writable": writable},
+            **{"certificate": certificate, "key": key, "plain": plain},
+        }
         said: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
         if token_file is not None:
             said["token"] = None

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ringview.errors import InvalidValueError
 from ringview.job.checks import JobError, check_keys, strings, value
+from ringview.private_files import check_private
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _KEYS = (
     *("file", "host", "port", "postgres", "token", "token_file", "writable", "followers"),
     *("origins", "max_connections", "max_body", "max_rows", "timeout", "pace"),
+    *("certificate", "key", "plain"),
 )
 
 
@@ -26,7 +29,8 @@ class ServeSpec:
 
     ``file`` keeps the database, so that a restart continues where it was; ``postgres`` is the port
     of PostgreSQL's protocol; ``pace`` is the number of rows of the job's files that are applied in
-    a second.
+    a second; ``certificate`` and ``key`` are files of TLS, without which ``plain`` permits other
+    machines to be served.
     """
 
     file: Path | None = None
@@ -43,22 +47,40 @@ class ServeSpec:
     max_rows: int = 1_000_000
     timeout: float = 30.0
     pace: float | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    plain: bool = False
 
     def secret(self) -> str | None:
         """The token, from its file if it has one.
 
         Raises:
-            JobError: The file cannot be read, or is empty.
+            JobError: The file cannot be read, is empty, or may be read by other users.
         """
         if self.token_file is None:
             return self.token
         try:
+            check_private(self.token_file)
             found = self.token_file.read_text(encoding="utf-8").strip()
+        except InvalidValueError as error:
+            raise JobError(f"serve.token_file: {error}") from error
         except (OSError, UnicodeDecodeError) as error:
             raise JobError(f"serve.token_file: cannot read {self.token_file}: {error}") from error
         if not found:
             raise JobError(f"serve.token_file: {self.token_file} is empty; write the token into it")
         return found
+
+    def files(self) -> tuple[Path, Path] | None:
+        """The files of TLS, if it has them.
+
+        Raises:
+            JobError: There is a certificate without a key, or a key without a certificate.
+        """
+        if self.certificate is None and self.key is None:
+            return None
+        if self.certificate is None or self.key is None:
+            raise JobError("serve.certificate and serve.key: name both files, or neither")
+        return self.certificate, self.key
 
     def __repr__(self) -> str:
         # A token is in no log.
@@ -85,12 +107,13 @@ def serve_of(raw: Mapping[str, Any], base: Path) -> ServeSpec:
             'or token_file, or host = "127.0.0.1"'
         )
     file = value(entry, "file", str, "serve", default=None)
+    tls = {key: value(entry, key, str, "serve", default=None) for key in ("certificate", "key")}
     postgres = _port(entry, "postgres", None)
     port = _port(entry, "port", ServeSpec.port)
     assert port is not None
     if postgres is not None and postgres == port != 0:
         raise JobError(f"serve.postgres: port {port} is that of HTTP; choose another one")
-    return ServeSpec(
+    made = ServeSpec(
         file=None if file is None else base / file,
         host=host,
         port=port,
@@ -105,7 +128,15 @@ def serve_of(raw: Mapping[str, Any], base: Path) -> ServeSpec:
         max_rows=_count(entry, "max_rows"),
         timeout=_seconds(entry, "timeout", ServeSpec.timeout) or ServeSpec.timeout,
         pace=_seconds(entry, "pace", None),
+        plain=value(entry, "plain", bool, "serve", default=False),
+        **{key: None if path is None else base / path for key, path in tls.items()},
     )
+    if made.files() is None and host not in _LOCAL and not made.plain:
+        raise JobError(
+            f'serve.host: "{host}" may be reached from a network, so it needs TLS: set certificate '
+            'and key, plain = true behind a proxy that has TLS, or host = "127.0.0.1"'
+        )
+    return made
 
 
 def _port(entry: Mapping[str, Any], key: str, default: int | None) -> int | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_Base: Any = AutoHTTPProtocol
+# The other protocol of uvicorn gathers headers without a limit.
+_Base: Any = H11Protocol
 
 
 class Connection(_Base):  # type: ignore[misc]

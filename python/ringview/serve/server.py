@@ -6,10 +6,13 @@ was committed is there wholly, and the database is still open. Cost: one thread,
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -18,6 +21,7 @@ from ..errors import InvalidValueError, StorageError
 from . import sockets
 from .application import App
 from .authentication import LOOPBACK, Limits
+from .certificates import Certificate, Files
 from .connections import connection
 from .shutdown import Closing
 
@@ -45,9 +49,13 @@ class Server(Closing):
         limits: How much it takes at once.
         connectors: Sources and sinks that are fed meanwhile; their owner starts and stops them.
         ports: Of what else listens, by its name, such as `{"postgres": 5432}`.
+        certificate: The files of a certificate and its key, in PEM, by which all ports speak TLS;
+            they are read again once they change.
+        plain: Whether other machines may be served without TLS, as behind a proxy that has it.
 
     Raises:
-        InvalidValueError: An address of a network without a token.
+        InvalidValueError: An address of a network without a token, or without a certificate where
+            `plain` does not permit that; files that are no certificate and its key.
         StorageError: It cannot listen there.
 
     Complexity: a read costs what it costs by Python, and some hundred microseconds.
@@ -78,10 +86,19 @@ class Server(Closing):
         limits: Limits | None = None,
         connectors: Sequence[Connector] = (),
         ports: Mapping[str, int] | None = None,
+        certificate: Files | None = None,
+        plain: bool = False,
     ) -> None:
-        check(host, token)
+        check(host, token, certificate, plain)
         limits = limits or Limits()
         is_local = host in LOOPBACK
+        if not is_local and certificate is None:
+            warnings.warn(
+                f"{host}: the token and all rows cross the network without TLS; this is safe only "
+                "behind a proxy that has it",
+                stacklevel=2,
+            )
+        tls = None if certificate is None else Certificate(certificate)
         self._app = App(
             db,
             writable=writable,
@@ -96,11 +113,11 @@ class Server(Closing):
             stack.callback(self._app.close)
             self._socket = stack.enter_context(_listening(host, port))
             most = limits.max_body, limits.max_rows
-            how = sockets.Opening(host, 0, token, writable, *most)
+            how = sockets.Opening(host, 0, token, writable, *most, certificate, plain)
             self.listeners: dict[str, Listener] = sockets.start(stack, db, ports or {}, how)
             bound = self._socket.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
-            self.url = f"http://{shown}:{bound}"
+            self.url = f"http{'s' if tls else ''}://{shown}:{bound}"
             config = uvicorn.Config(
                 self._app,
                 lifespan="off",
@@ -113,7 +130,9 @@ class Server(Closing):
                 limit_concurrency=2 * limits.max_connections + 8,
                 timeout_graceful_shutdown=_GRACE,
             )
-            self._server = uvicorn.Server(config)
+            config.load()
+            config.ssl = tls
+            self._server = _Uvicorn(config, limits.timeout)
             self._thread = threading.Thread(target=self._run, name="ringview serve", daemon=True)
             self._thread.start()
             stack.callback(self._end)
@@ -147,11 +166,29 @@ class Server(Closing):
         return f"Server({self.url!r}{state})"
 
 
-def check(host: str, token: str | None) -> None:
-    """Refuse to listen to a network without a token.
+class _Uvicorn(uvicorn.Server):
+    """A server in which a handshake of TLS, too, takes only so many seconds."""
+
+    def __init__(self, config: uvicorn.Config, seconds: float) -> None:
+        super().__init__(config)
+        self._seconds = seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.config.ssl is not None:
+            loop = asyncio.get_running_loop()
+            limits = {"ssl_handshake_timeout": self._seconds, "ssl_shutdown_timeout": self._seconds}
+            loop.create_server = partial(loop.create_server, **limits)  # type: ignore[method-assign]
+        await super().startup(sockets)
+
+
+def check(
+    host: str, token: str | None, certificate: Files | None = None, plain: bool = False
+) -> None:
+    """Refuse to listen to a network without a token, or without TLS.
 
     Raises:
-        InvalidValueError: The host is not this machine and has no token, or the token is empty.
+        InvalidValueError: The host is not this machine and has no token, or neither a certificate
+            nor the permission to do without; or the token is empty.
     """
     if token == "":
         raise InvalidValueError("the token is empty; leave it out, or give one")
@@ -159,6 +196,11 @@ def check(host: str, token: str | None) -> None:
         raise InvalidValueError(
             f"host {host!r} may be reached from a network, so it needs a token: set token or "
             'token_file, or listen to "127.0.0.1"'
+        )
+    if host not in LOOPBACK and certificate is None and not plain:
+        raise InvalidValueError(
+            f"host {host!r} may be reached from a network, so it needs TLS: give certificate and "
+            'key, say plain = true behind a proxy that has TLS, or listen to "127.0.0.1"'
         )
 
 

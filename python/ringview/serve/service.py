@@ -72,6 +72,8 @@ class Service(Closing):
                 limits=limits,
                 connectors=connectors,
                 ports=ports,
+                certificate=spec.files(),
+                plain=spec.plain,
             )
         )
         self.server.app.context.is_ready = lambda: all(connector.finished for connector in loads)
@@ -102,7 +104,7 @@ class Service(Closing):
             if is_said:
                 raise JobError(f"{said} keeps no rows, which a server needs; leave it out")
         # Errors in these are raised before anything is read.
-        check(spec.host, spec.secret())
+        check(spec.host, spec.secret(), spec.files(), spec.plain)
         with ExitStack() as stack:
             sources = [Source(table) for table in job.tables]
             db = stack.enter_context(Database() if spec.file is None else Database.open(spec.file))
@@ -141,7 +143,7 @@ class Service(Closing):
         Raises:
             RingviewError: What `Database.open` and listening raise.
         """
-        check(spec.host, spec.secret())
+        check(spec.host, spec.secret(), spec.files(), spec.plain)
         with ExitStack() as stack:
             db = stack.enter_context(Database.open(path))
             service = cls(stack, db, replace(spec, file=path), [], [])

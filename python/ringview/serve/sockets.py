@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ..database import Database
+    from .certificates import Files
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Opening:
     writable: bool
     max_body: int
     max_rows: int
+    certificate: Files | None = None
+    plain: bool = False
 
 
 class Listener(Protocol):
@@ -51,6 +54,8 @@ def _postgres(db: Database, how: Opening) -> AbstractContextManager[Listener]:
         writable=how.writable,
         max_body=how.max_body,
         max_rows=how.max_rows,
+        certificate=how.certificate,
+        plain=how.plain,
     )
 
 

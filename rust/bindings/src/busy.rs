@@ -52,6 +52,7 @@ pub(crate) fn called<T>(run: impl FnOnce() -> T) -> T {
 struct SameThread<T>(T);
 
 // SAFETY: it is passed from a closure to its caller in one thread: `detach` requires `Send` though nothing is sent.
+// Test: tests/python/test_long_calls.py::test_threads_see_whole_transactions
 unsafe impl<T> Send for SameThread<T> {}
 
 /// A number that no other living thread has.
@@ -263,6 +264,7 @@ impl<T> Drop for Busy<T> {
             Err(broken) => broken.into_inner(),
         };
         // SAFETY: it is dropped here alone, and not used again.
+        // Test: tests/python/test_forks.py::test_a_thread_in_the_engine_is_told_and_what_it_left_is_not_touched
         unsafe { ManuallyDrop::drop(value) }
     }
 }

@@ -245,6 +245,7 @@ impl Dense {
     ///
     /// # Safety
     /// `view` is null or points to a buffer to be filled, as the protocol says.
+    // Test: tests/python/test_matrix_chain.py::test_an_array_handed_out_keeps_its_state
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -261,6 +262,7 @@ impl Dense {
         let shaped = asked(ffi::PyBUF_ND);
         // SAFETY: `view` is the caller's buffer. It will point to values in the frozen object that `obj` keeps alive,
         // and these are not written while that shares them.
+        // Test: tests/python/test_matrix_chain.py::test_an_array_handed_out_keeps_its_state
         unsafe {
             (*view).buf = dense.part.values().as_ptr().cast_mut().cast::<c_void>();
             (*view).len = size_of_val(dense.part.values()) as isize;

@@ -169,8 +169,10 @@ pub(crate) fn within<T>(run: impl FnOnce() -> T) -> T {
 ///
 /// # Safety
 /// The state is this thread's, and was not given back.
+// Test: tests/python/test_ends.py::test_the_interpreter_ends_while_daemon_threads_are_in_calls
 pub(crate) unsafe fn restore(state: *mut ffi::PyThreadState) {
     let _busy = Busy::returning();
     // SAFETY: as the caller promises.
+    // Test: tests/python/test_ends.py::test_the_interpreter_ends_while_daemon_threads_are_in_calls
     unsafe { ffi::PyEval_RestoreThread(state) }
 }

@@ -72,6 +72,7 @@ pub(crate) struct Progress {
 
 // SAFETY: the state of a thread is passed for the time of a call that runs in that same thread: `Python::detach`
 // requires `Send` though nothing is sent.
+// Test: tests/python/test_long_calls.py::test_progress_is_reported
 unsafe impl Send for Progress {}
 
 impl Progress {
@@ -110,12 +111,14 @@ impl Progress {
     fn leave(&mut self) {
         // SAFETY: this thread holds the interpreter, as `attached` has a token of it, and nothing
         // of Python is touched before `come_back` but by `look`, which calls that first.
+        // Test: tests/python/test_long_calls.py::test_progress_is_reported
         self.away = NonNull::new(unsafe { ffi::PyEval_SaveThread() });
     }
 
     fn come_back(&mut self) {
         if let Some(state) = self.away.take() {
             // SAFETY: it is what `PyEval_SaveThread` gave to this thread, once.
+            // Test: tests/python/test_long_calls.py::test_progress_is_reported
             unsafe { restore(state.as_ptr()) }
         }
     }

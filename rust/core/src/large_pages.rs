@@ -38,6 +38,7 @@ fn ask(start: usize, bytes: usize) {
     let pages = (start + bytes - first).next_multiple_of(PAGE);
     // SAFETY: this advice changes no byte and unmaps nothing, whatever the addresses; what the
     // system cannot do, or where its pages are larger, it refuses, and nothing is lost.
+    // Test: rust/core/src/large_pages.rs::a_list_stays_what_it_is
     let _ = unsafe {
         libc::madvise(
             std::ptr::without_provenance_mut(first),

@@ -7,6 +7,7 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     if index < slice.len() {
         // SAFETY: the address lies inside `slice`; a prefetch reads nothing.
+        // Test: rust/core/src/prefetch.rs::any_index_is_harmless
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch(slice.as_ptr().add(index).cast::<i8>(), _MM_HINT_T0);

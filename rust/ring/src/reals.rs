@@ -4,6 +4,7 @@
 #[inline(always)]
 pub(crate) fn reals(words: &[u64]) -> &[f64] {
     // SAFETY: u64 and f64 have the same size and alignment, and every bit pattern is valid in both.
+    // Test: rust/ring/src/reals.rs::words_keep_their_bits
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }
 
@@ -11,6 +12,7 @@ pub(crate) fn reals(words: &[u64]) -> &[f64] {
 #[inline(always)]
 pub(crate) fn reals_mut(words: &mut [u64]) -> &mut [f64] {
     // SAFETY: as above, and the borrow is unique.
+    // Test: rust/ring/src/reals.rs::words_keep_their_bits
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) }
 }
 

@@ -204,4 +204,7 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// A client that is not let in.
     fn open(&self, client: &Client) -> Result<Arc<dyn Session>, Failure>;
+
+    /// Reports what fails beside all sessions.
+    fn warn(&self, what: &str);
 }

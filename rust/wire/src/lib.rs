@@ -12,6 +12,7 @@
 //! | `reply` | what a connection answers |
 //! | `prepared` | prepared statements and portals |
 //! | `login` | who is let in: startup, passwords (SCRAM-SHA-256), TLS |
+//! | `certificate` | the files of TLS, read again once they change |
 //! | `running` | which sessions run, for requests to cancel them |
 //! | `codec` | messages from bytes, of a bounded length |
 //! | `frame` | the lengths within messages, checked before they are decoded |
@@ -28,6 +29,7 @@
 //! at a time.
 
 pub mod backend;
+mod certificate;
 mod codec;
 mod connection;
 pub mod copy;

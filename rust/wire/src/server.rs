@@ -2,14 +2,15 @@
 //!
 //! Invariant: there are never more connections than the limit, from the moment at which they are accepted, and `SPARE`
 //! more, which are refused with an error or request to cancel; all leave descriptors for files (`descriptors`). A
-//! client that is not let in within `Options::login` is disconnected. Nobody is let in without a password from another
-//! machine. When the server is stopped, its statements and threads end, but for a call of the database that does not
+//! client that is not let in within `Options::login` is disconnected. Nobody is let in from another machine without a
+//! password, nor, unless `Options::plain` says so, without TLS. When the server is stopped, its statements and threads end, but for a call of the database that does not
 //! end in time. Cost: two threads, and one for each statement that runs.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +19,14 @@ use pgwire::api::{ClientInfo, PgWireConnectionState};
 use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::PgWireFrontendMessage as Request;
 use pgwire::tokio::TlsAcceptor;
-use pgwire::tokio::server::negotiate_tls;
-use pgwire::tokio::tokio_rustls::rustls::ServerConfig;
-use pgwire::tokio::tokio_rustls::rustls::crypto::ring::default_provider;
-use pgwire::tokio::tokio_rustls::rustls::pki_types::pem::PemObject;
-use pgwire::tokio::tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use pgwire::tokio::server::{MaybeTls, negotiate_tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::codec::{Framed, FramedParts};
 
 use crate::backend::{Backend, Failure};
+use crate::certificate::Certificate;
 use crate::codec::{Codec, Out};
 use crate::connection::{Connection, State};
 use crate::descriptors::connections;
@@ -44,7 +42,7 @@ const SPARE: usize = 16;
 const END: Duration = Duration::from_secs(5);
 
 /// Options of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// The name or number of the address.
     pub host: String,
@@ -64,8 +62,22 @@ pub struct Options {
     pub login: Duration,
     /// The longest that a connection may do nothing.
     pub idle: Option<Duration>,
-    /// The files of a certificate and its key, in PEM, for TLS.
+    /// The files of a certificate and its key, in PEM, for TLS; they are read again once they change.
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Whether clients of other machines may do without TLS.
+    pub plain: bool,
+}
+
+impl fmt::Debug for Options {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("certificate", &self.certificate)
+            .field("plain", &self.plain)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A server that runs until it is stopped or dropped.
@@ -91,7 +103,8 @@ struct Shared {
     login_limit: Duration,
     statement: Option<Duration>,
     idle: Option<Duration>,
-    tls: Option<TlsAcceptor>,
+    certificate: Option<Certificate>,
+    plain: bool,
     end: watch::Receiver<bool>,
 }
 
@@ -99,8 +112,8 @@ impl Server {
     /// Listens, and serves.
     ///
     /// # Errors
-    /// An address that is not there or is taken; one that others reach, without a password; files of a certificate that are
-    /// none.
+    /// An address that is not there or is taken; one that others reach, without a password or without TLS; files of a
+    /// certificate that are none.
     pub fn start(backend: Arc<dyn Backend>, options: Options) -> io::Result<Server> {
         let listener = listen(&options)?;
         let most = connections(options.connections);
@@ -125,11 +138,11 @@ impl Server {
             login_limit: options.login,
             statement: options.statement,
             idle: options.idle,
-            tls: options
+            certificate: options
                 .certificate
-                .as_ref()
-                .map(|(c, k)| tls(c, k))
+                .map(|(chain, key)| Certificate::new(chain, key))
                 .transpose()?,
+            plain: options.plain,
             end: ended,
         });
         let listener = {
@@ -190,35 +203,23 @@ impl Drop for Server {
 fn listen(options: &Options) -> io::Result<StdListener> {
     let Options { host, port, .. } = options;
     let addresses: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
-    let outside = addresses.iter().find(|address| !address.ip().is_loopback());
-    if let (Some(outside), None) = (outside, &options.password) {
-        let what = format!(
-            "other machines reach {}, and whoever does would read the database; give a password, or \
-             listen on 127.0.0.1",
-            outside.ip()
-        );
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    if let Some(outside) = addresses.iter().find(|address| !is_here(address.ip())) {
+        let missing = if options.password.is_none() {
+            "whoever does would read the database; give a password"
+        } else if options.certificate.is_none() && !options.plain {
+            "whoever listens on the way would read what is sent; give a certificate, say that plain connections are taken"
+        } else {
+            ""
+        };
+        if !missing.is_empty() {
+            let ip = outside.ip();
+            let what = format!("other machines reach {ip}, and {missing}, or listen on 127.0.0.1");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
     }
     let listener = StdListener::bind(&addresses[..])?;
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-fn tls(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
-    let bad = |path: &Path, what: String| {
-        let what = format!("{}: {what}; give a file in PEM", path.display());
-        io::Error::new(io::ErrorKind::InvalidInput, what)
-    };
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| bad(certificate, error.to_string()))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error.to_string()))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret))
-        .map_err(|error| bad(certificate, error.to_string()))?;
-    config.alpn_protocols = vec![b"postgresql".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
@@ -303,9 +304,11 @@ async fn enter(
     shared: &Shared,
 ) -> io::Result<Option<(Socket, OwnedSemaphorePermit)>> {
     let seat = Arc::clone(&shared.seats).try_acquire_owned().ok();
-    let Some(socket) = negotiate_tls::<()>(socket, shared.tls.clone()).await? else {
+    let is_far = !is_here(socket.peer_addr()?.ip());
+    let Some(socket) = negotiate_tls::<()>(socket, acceptor(shared)).await? else {
         return Ok(None);
     };
+    let is_bare = is_far && !shared.plain && matches!(socket.get_ref(), MaybeTls::Plain(_));
     let mut client = Entering::new(socket);
     let handshake = shared.login.handshake();
     loop {
@@ -317,6 +320,10 @@ async fn enter(
                 return Ok(None);
             }
             Some(Ok(Request::Terminate(_))) => return Ok(None),
+            Some(Ok(_)) if is_bare => {
+                let what = "clients of other machines are let in by TLS alone: sslmode=require";
+                Failure::new("28000", what)
+            }
             Some(Ok(message)) => match seat.is_some() {
                 true => match handshake.take(&mut client.socket, message).await {
                     Ok(()) if is_in(&client.socket) => {
@@ -335,6 +342,22 @@ async fn enter(
         let message: Message = reply::error(failure, "FATAL");
         return client.socket.send(message).await.map(|()| None);
     }
+}
+
+/// The acceptor of the certificate as it is now; the backend hears of changed files that are none.
+fn acceptor(shared: &Shared) -> Option<TlsAcceptor> {
+    let (acceptor, problem) = shared.certificate.as_ref()?.current();
+    if let Some(problem) = problem {
+        let backend = Arc::clone(&shared.backend);
+        let what = format!("the changed certificate is not taken: {problem}");
+        drop(tokio::task::spawn_blocking(move || backend.warn(&what)));
+    }
+    Some(acceptor)
+}
+
+/// Whether an address is of this machine alone.
+fn is_here(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 fn is_in(socket: &Socket) -> bool {

@@ -7,11 +7,14 @@ each statement that runs; nothing while there are no requests.
 from __future__ import annotations
 
 import atexit
-import os
+import warnings
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from ... import _native
 from ...errors import InvalidValueError, TypeMismatchError
+from ...log import log
+from ..certificates import Files, check_key
 from ..shutdown import Closing
 from .catalogue import Catalogue
 from .codes import Report
@@ -43,11 +46,14 @@ class PostgresServer(Closing):
         max_rows: The most rows that one may send (54000).
         statement_timeout: The most seconds that a statement may take (57014), but a subscription.
         idle_timeout: The most seconds between two messages of a client (57P05).
-        certificate: The files of a certificate and its key, in PEM, for clients that want TLS.
+        certificate: The files of a certificate and its key, in PEM, for TLS, without which clients
+            of other machines are not let in; they are read again once they change.
+        plain: Whether clients of other machines may do without TLS.
 
     Raises:
-        InvalidValueError: An address that others reach, without a password; files that are no
-            certificate; a number out of range.
+        InvalidValueError: An address that others reach, without a password, or with neither a
+            certificate nor `plain`; files that are no certificate, or a key that other users may
+            read; a number out of range.
         StorageError: The address is taken, or is none.
         UnsupportedError: DuckDB is not there, which holds the catalogue: `ringview[serve]`.
 
@@ -76,7 +82,8 @@ class PostgresServer(Closing):
         max_rows: int = 1_000_000,
         statement_timeout: float | None = None,
         idle_timeout: float | None = None,
-        certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+        certificate: Files | None = None,
+        plain: bool = False,
     ) -> None:
         _check("port", port, 0, 65_535)
         _check("max_connections", max_connections, 1, 10_000)
@@ -91,6 +98,8 @@ class PostgresServer(Closing):
                 raise InvalidValueError(f"{name}={limit!r}: seconds above 0, or None for no limit")
         if password == "":
             raise InvalidValueError("password='': a password has characters; None asks for none")
+        if certificate is not None:
+            check_key(certificate)
         self._db = db
         self._writable = writable
         self._limits = max_body, max_rows
@@ -113,11 +122,18 @@ class PostgresServer(Closing):
                 statement=statement_timeout,
                 idle=idle_timeout,
                 certificate=certificate,
+                plain=plain,
             )
         except BaseException:
             self._catalogue.close()
             raise
         self._address = self._native.address
+        if certificate is None and not ip_address(self._address[0]).is_loopback:
+            warnings.warn(
+                f"{host}: clients of other machines are served without TLS: who listens on the way "
+                "reads all rows, and may find the password by trying",
+                stacklevel=2,
+            )
         # Threads of the server must end before the interpreter does.
         atexit.register(self.close)
 
@@ -167,6 +183,10 @@ class _Backend:
         settings = {**self._settings, "application_name": application}
         made = Session(self._db, self._catalogue, settings, user, self._writable, self._limits)
         return made, None
+
+    def warn(self, what: str) -> None:
+        """Log what fails beside all sessions."""
+        log("warning", "%s", what)
 
 
 def _check(name: str, number: int, least: int, most: int) -> None:

@@ -54,6 +54,7 @@ pub(super) fn batch(
     let mut columns = Vec::with_capacity(fields.len());
     for (at, field) in fields.iter().enumerate() {
         // SAFETY: there are as many children as fields, as was checked.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         let child = unsafe { owner.children.add(at).read_unaligned().as_ref() };
         let data = child
             .ok_or_else(|| "is missing".to_owned())
@@ -104,9 +105,11 @@ fn whole_rows_are_there(array: &FFI_ArrowArray, start: usize, rows: usize) -> Ch
         return Ok(());
     }
     // SAFETY: there is a buffer at least, as was checked.
+    // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
     let validity = unsafe { array.buffers.read_unaligned() }.cast::<u8>();
     let there = |row: usize| {
         // SAFETY: a validity that is there has a bit for each row, by the interface.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         validity.is_null() || unsafe { *validity.add(row / 8) } >> (row % 8) & 1 == 1
     };
     match (start..start + rows).all(there) {
@@ -204,6 +207,7 @@ impl ArraySource<'_> {
         // SAFETY: the buffers are as many as the type has, aligned, and as long as the rows need;
         // NULLs are counted here. Memory that values point to is checked where they are read, or
         // here.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         let data = unsafe {
             ArrayData::new_unchecked(ty.clone(), rows, None, validity, skip, buffers, children)
         };
@@ -230,6 +234,7 @@ impl ArraySource<'_> {
     /// Start of buffer `at`; may be null.
     fn pointer(&self, at: usize) -> *const u8 {
         // SAFETY: `check_buffers` has seen that there are so many.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         unsafe { self.array.buffers.add(at).read_unaligned() }.cast()
     }
 
@@ -247,14 +252,17 @@ impl ArraySource<'_> {
             return Err(format!("has a buffer {at} that ends beyond all memory"));
         }
         // SAFETY: a buffer has its bytes at this place, by the interface, and no address wraps.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         let start = unsafe { start.add(from) };
         if self.buffers == BufferMode::Copied || !start.addr().is_multiple_of(align) {
             // SAFETY: as above; bytes have no alignment.
+            // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
             let bytes = unsafe { std::slice::from_raw_parts(start, bytes) };
             return Ok(Buffer::from_slice_ref(bytes));
         }
         match NonNull::new(start.cast_mut()) {
             // SAFETY: as above; the owner keeps the memory until it is dropped.
+            // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
             Some(start) => Ok(unsafe {
                 Buffer::from_custom_allocation(start, bytes, Arc::clone(self.owner) as _)
             }),
@@ -330,6 +338,7 @@ impl ArraySource<'_> {
         }
         let texts = (2..last).map(|at| {
             // SAFETY: the last buffer holds the length of each that is not of a fixed length.
+            // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
             let length = unsafe { lengths.add(at - 2).read_unaligned() };
             match usize::try_from(length) {
                 Ok(0) => Ok(Buffer::from_slice_ref::<u8, _>(&[])),
@@ -355,6 +364,7 @@ impl ArraySource<'_> {
 
     fn dictionary(&self, ty: &DataType) -> Checked<ArrayData> {
         // SAFETY: it is null or the dictionary, by the interface.
+        // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
         let Some(array) = (unsafe { self.array.dictionary.as_ref() }) else {
             return Err("has no dictionary".to_owned());
         };

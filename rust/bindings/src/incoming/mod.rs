@@ -173,12 +173,14 @@ fn batch(
 pub(crate) fn schema_in<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a FFI_ArrowSchema> {
     let pointer = capsule.pointer_checked(Some(SCHEMA))?;
     // SAFETY: by its name the capsule holds a C schema, which lives as long as the capsule.
+    // Test: tests/python/test_arrow_edge.py::test_a_capsule_is_read_once
     Ok(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() })
 }
 
 fn array_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArray> {
     let pointer = capsule.pointer_checked(Some(ARRAY))?;
     // SAFETY: by its name the capsule holds a C array; it is moved out and marked as released.
+    // Test: tests/python/test_arrow_edge.py::test_a_capsule_is_read_once
     let array = unsafe { FFI_ArrowArray::from_raw(pointer.cast().as_ptr()) };
     match array.is_released() {
         true => Err(refused(capsule.py(), &consumed("array"))),
@@ -190,6 +192,7 @@ fn array_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArray> {
 pub(crate) fn stream_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: by its name the capsule holds a C stream; it is moved out and marked as released.
+    // Test: tests/python/test_arrow_edge.py::test_a_capsule_is_read_once
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
     match stream.release.is_none() {
         true => Err(refused(capsule.py(), &consumed("stream"))),

@@ -95,6 +95,7 @@ fn schema(stream: &mut FFI_ArrowArrayStream) -> Result<Item, Failure> {
     };
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: the stream is not released, so its callbacks may be called with it; `schema` is ours.
+    // Test: tests/python/test_arrow_edge.py::test_a_failed_stream_of_another_library_says_why
     match unsafe { get(stream, &raw mut schema) } {
         0 => Ok(Item::Schema(schema)),
         code => Err(last_error(stream, code)),
@@ -107,6 +108,7 @@ fn next_array(stream: &mut FFI_ArrowArrayStream) -> Result<Option<Item>, Failure
         return Ok(None);
     };
     // SAFETY: as above; `array` is ours, and empty.
+    // Test: tests/python/test_arrow_edge.py::test_a_failed_stream_of_another_library_says_why
     match unsafe { get(stream, &raw mut array) } {
         0 if array.is_released() => Ok(None),
         0 => Ok(Some(Item::Array(array))),
@@ -118,11 +120,13 @@ fn next_array(stream: &mut FFI_ArrowArrayStream) -> Result<Option<Item>, Failure
 fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> Failure {
     let text = stream.get_last_error.and_then(|get| {
         // SAFETY: the stream is not released; the text is NULL or lives until its next call.
+        // Test: tests/python/test_arrow_edge.py::test_a_failed_stream_of_another_library_says_why
         let text = unsafe { get(stream) };
         if text.is_null() {
             return None;
         }
         // SAFETY: it is not NULL, and the interface promises a C string.
+        // Test: tests/python/test_arrow_edge.py::test_a_failed_stream_of_another_library_says_why
         let text = unsafe { CStr::from_ptr(text) };
         Some(text.to_string_lossy().into_owned())
     });

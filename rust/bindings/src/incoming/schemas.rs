@@ -192,6 +192,7 @@ fn child(schema: &FFI_ArrowSchema, at: i64) -> Option<&FFI_ArrowSchema> {
     }
     // SAFETY: `children` points to as many pointers as there are, by the interface, and `at` is
     // one of them; each is null or a schema that lives as long as this one.
+    // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
     unsafe {
         let child = schema.children.add(usize::try_from(at).ok()?);
         child.read_unaligned().as_ref()
@@ -211,6 +212,7 @@ fn text<'a>(text: *const c_char) -> Option<&'a str> {
         return None;
     }
     // SAFETY: it is not null, so by the interface it is a C string, which lives as long as the schema.
+    // Test: tests/python/test_arrow_edge.py::test_odd_data_is_read_and_wrong_data_refused
     unsafe { CStr::from_ptr(text) }.to_str().ok()
 }
 

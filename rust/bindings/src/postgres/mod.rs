@@ -60,7 +60,7 @@ pub(crate) struct PostgresServer {
 #[pymethods]
 impl PostgresServer {
     #[new]
-    #[pyo3(signature = (backend, host, port, *, password, settings, connections, message, statement, idle, certificate))]
+    #[pyo3(signature = (backend, host, port, *, password, settings, connections, message, statement, idle, certificate, plain))]
     #[expect(
         clippy::too_many_arguments,
         reason = "by their names, and by Python alone"
@@ -77,6 +77,7 @@ impl PostgresServer {
         statement: Option<f64>,
         idle: Option<f64>,
         certificate: Option<(PathBuf, PathBuf)>,
+        plain: bool,
     ) -> PyResult<PostgresServer> {
         let seconds = |limit: Option<f64>| limit.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let options = Options {
@@ -90,6 +91,7 @@ impl PostgresServer {
             login: LOGIN,
             idle: seconds(idle),
             certificate,
+            plain,
         };
         let place = format!("{}:{}", options.host, options.port);
         let backend = Arc::new(PyBackend(backend));

@@ -41,6 +41,13 @@ impl Backend for PyBackend {
             }
         })
     }
+
+    fn warn(&self, what: &str) {
+        attach(|py| {
+            // A log that fails has nobody to report it to.
+            let _ = self.0.call_method1(py, intern!(py, "warn"), (what,));
+        });
+    }
 }
 
 struct PySession {

@@ -26,8 +26,10 @@ pub(super) struct Memory {
 }
 
 // SAFETY: it is a piece of memory that nobody else refers to.
+// Test: rust/core/src/slab/mod.rs::it_is_a_list
 unsafe impl Send for Memory {}
 // SAFETY: a shared reference only reads.
+// Test: rust/core/src/slab/mod.rs::it_is_a_list
 unsafe impl Sync for Memory {}
 
 /// Capacity in bytes for `needed` bytes where `used` are in use: twice as many while a slab is
@@ -89,6 +91,7 @@ impl Memory {
         }
         let layout = layout(bytes);
         // SAFETY: what is allocated is of the layout of `self.bytes`, and no layout here is of size 0.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         let start = unsafe {
             match (self.bytes, bytes) {
                 (0, _) => alloc(layout),
@@ -115,6 +118,7 @@ impl Memory {
         }
         let kept = used.min(bytes);
         // SAFETY: both hold so many bytes, and they are two.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         unsafe { other.start.copy_from_nonoverlapping(self.start, kept) };
         *self = other;
     }
@@ -150,11 +154,13 @@ impl Memory {
         };
         (other.start, other.range) = (start, range);
         // SAFETY: `used` bytes can be used here, and their destination is empty.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         if !unsafe { system::move_pages(self.start, used, other.start) } {
             return false;
         }
         other.bytes = used;
         // SAFETY: the rest of the range is not used.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         unsafe { system::give_back(self.start.add(used), self.range - used) };
         (self.range, self.bytes) = (0, 0);
         *self = other;
@@ -165,8 +171,10 @@ impl Memory {
     fn adjust(&mut self, bytes: usize) {
         let done = match bytes.checked_sub(self.bytes) {
             // SAFETY: they lie in the range and are not used yet.
+            // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
             Some(more) => unsafe { system::open(self.start.add(self.bytes), more) },
             // SAFETY: they lie in the range and are not used any more.
+            // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
             None => unsafe { system::close(self.start.add(bytes), self.bytes - bytes) },
         };
         if !done {
@@ -181,8 +189,10 @@ impl Drop for Memory {
         match (self.range, self.bytes) {
             (0, 0) => {}
             // SAFETY: it was allocated with this layout.
+            // Test: rust/core/src/slab/mod.rs::it_is_a_list
             (0, bytes) => unsafe { dealloc(self.start.as_ptr(), layout(bytes)) },
             // SAFETY: the range is of this slab alone, which is no more.
+            // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
             (range, _) => unsafe { system::give_back(self.start, range) },
         }
     }
@@ -211,23 +221,28 @@ mod system {
     pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping touches no other.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         let start = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
         (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast()))?
     }
 
     /// # Safety
     /// The bytes lie in one range.
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn open(start: NonNull<u8>, bytes: usize) -> bool {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: as above.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         unsafe { libc::mprotect(start.as_ptr().cast(), bytes, rights) == 0 }
     }
 
     /// # Safety
     /// The bytes lie in one range, and nobody refers to them.
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn close(start: NonNull<u8>, bytes: usize) -> bool {
         let start = start.as_ptr().cast();
         // SAFETY: as above.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         unsafe {
             libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0
                 && libc::mprotect(start, bytes, libc::PROT_NONE) == 0
@@ -236,18 +251,22 @@ mod system {
 
     /// # Safety
     /// The bytes can be used; those at `to` lie in a range and are not used.
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn move_pages(from: NonNull<u8>, bytes: usize, to: NonNull<u8>) -> bool {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         let target: *mut libc::c_void = to.as_ptr().cast();
         // SAFETY: as above.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         let moved = unsafe { libc::mremap(from.as_ptr().cast(), bytes, bytes, flags, target) };
         moved == target
     }
 
     /// # Safety
     /// The bytes lie in one range, and nobody refers to them.
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn give_back(start: NonNull<u8>, bytes: usize) {
         // SAFETY: as above.
+        // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
         let _ = unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
     }
 }
@@ -263,17 +282,21 @@ mod system {
         None
     }
 
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn open(_: NonNull<u8>, _: usize) -> bool {
         false
     }
 
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn close(_: NonNull<u8>, _: usize) -> bool {
         false
     }
 
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn move_pages(_: NonNull<u8>, _: usize, _: NonNull<u8>) -> bool {
         false
     }
 
+    // Test: rust/core/src/slab/mod.rs::a_long_slab_does_not_move_until_its_addresses_end
     pub(super) unsafe fn give_back(_: NonNull<u8>, _: usize) {}
 }

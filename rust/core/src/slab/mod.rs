@@ -121,6 +121,7 @@ impl<T: Word> Slab<T> {
     pub fn push(&mut self, value: T) {
         self.reserve(1);
         // SAFETY: there is room for a value behind the last one.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         unsafe { self.memory.start::<T>().add(self.len).write(value) };
         self.len += 1;
     }
@@ -130,6 +131,7 @@ impl<T: Word> Slab<T> {
     pub fn extend_from_slice(&mut self, values: &[T]) {
         self.reserve(values.len());
         // SAFETY: there is room for them behind the last value, and nobody else has access to it.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         unsafe {
             let end = self.memory.start::<T>().add(self.len);
             end.copy_from_nonoverlapping(values.as_ptr(), values.len());
@@ -146,6 +148,7 @@ impl<T: Word> Slab<T> {
         self.reserve(more);
         for at in self.len..len {
             // SAFETY: there is room for `len` values.
+            // Test: rust/core/src/slab/mod.rs::it_is_a_list
             unsafe { self.memory.start::<T>().add(at).write(value) };
         }
         self.len = len;
@@ -161,6 +164,7 @@ impl<T: Word> Slab<T> {
         };
         for at in self.len..used {
             // SAFETY: there is room for `len` values.
+            // Test: rust/core/src/slab/mod.rs::it_is_a_list
             unsafe { self.memory.start::<T>().add(at).write_bytes(0, 1) };
         }
         self.len = self.len.max(len);
@@ -202,6 +206,7 @@ impl<T: Word> Deref for Slab<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: the first `len` values are written, and borrowed with the slab.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         unsafe { std::slice::from_raw_parts(self.memory.start(), self.len) }
     }
 }
@@ -210,6 +215,7 @@ impl<T: Word> DerefMut for Slab<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: the same; the slab is borrowed for one.
+        // Test: rust/core/src/slab/mod.rs::it_is_a_list
         unsafe { std::slice::from_raw_parts_mut(self.memory.start(), self.len) }
     }
 }

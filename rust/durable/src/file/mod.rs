@@ -286,6 +286,7 @@ impl Drop for File {
     fn drop(&mut self) {
         if self.process == std::process::id() {
             // SAFETY: both are dropped once, here, and not used after.
+            // Test: tests/python/test_forks.py::test_a_database_that_nobody_used_is_a_copy
             unsafe {
                 ManuallyDrop::drop(&mut self.database);
                 ManuallyDrop::drop(&mut self.disk);

@@ -99,6 +99,7 @@ pub(crate) fn run<L: Loop>(work: L) -> L::Out {
         }
         if is_x86_feature_detected!("fma") {
             // SAFETY: the machine has what the function is compiled for.
+            // Test: rust/ring/tests/all/expansion/numbers.rs::sums_are_exact_in_any_order
             return unsafe { fused(work) };
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Echo {
     pub(crate) closed: AtomicUsize,
     /// Number of rows that were copied in.
     pub(crate) taken: AtomicUsize,
+    /// Reports of the server.
+    pub(crate) warnings: Mutex<Vec<String>>,
 }
 
 struct Counting(Arc<Echo>);
@@ -55,6 +57,10 @@ impl Backend for EchoBackend {
             cancelled: Mutex::new(false),
             bell: Condvar::new(),
         }))
+    }
+
+    fn warn(&self, what: &str) {
+        self.0.warnings.lock().unwrap().push(what.to_owned());
     }
 }
 
@@ -161,6 +167,7 @@ pub(crate) fn options() -> Options {
         login: Duration::from_secs(60),
         idle: None,
         certificate: None,
+        plain: false,
     }
 }
 
