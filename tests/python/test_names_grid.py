@@ -8,6 +8,7 @@ beside DISTINCT.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import duckdb
 import names_grid
@@ -19,7 +20,7 @@ FEWEST_TAKEN = 0.93
 FEWEST_UNDERSTOOD = 0.4
 
 
-def check(seeds: range) -> None:
+def check(seeds: Sequence[int]) -> None:
     rng = random.Random(7)
     held = {table: names_grid.rows(rng, table, 5) for table in names_grid.TABLES}
     oracle, db = Oracle(names_grid.SCHEMAS), rv.Database()
@@ -63,8 +64,12 @@ def check(seeds: range) -> None:
     assert wrong == []
 
 
+# An output's name that is the column of a key; an output called as a column before it.
+ONCE_WRONG = [8_419, 3_390]
+
+
 def test_names_of_a_few_queries() -> None:
-    check(range(250))
+    check([*range(250), *ONCE_WRONG])
 
 
 @pytest.mark.long

@@ -143,7 +143,7 @@ impl Resolver<'_> {
             scope.side.add(side);
         }
         self.outputs(&mut select.projection, &mut scope)?;
-        let grouped = uses::grouped(select);
+        let grouped = uses::grouped(select, &scope.side);
         self.clause(&mut select.group_by, &scope, Clause::Groups)?;
         self.clause(&mut select.having, &scope, Clause::Having(&grouped))?;
         self.clause(&mut select.qualify, &scope, Clause::OutputsSeen)?;

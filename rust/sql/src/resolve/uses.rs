@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Error, Result};
 
 use super::scope::{Alias, Around, Scope, merged_within};
-use super::side::{Found, column};
+use super::side::{Found, Side, column};
 
 /// A clause, by the order in which the binder and DuckDB look for columns and outputs there.
 #[derive(Clone, Copy)]
@@ -183,29 +183,38 @@ impl VisitorMut for Uses<'_> {
     }
 }
 
-/// Names of the columns that a SELECT groups by.
-pub(super) fn grouped(select: &Select) -> Vec<String> {
+/// Names of the columns that a SELECT groups by: as themselves, by the number of an output, or by its name.
+pub(super) fn grouped(select: &Select, side: &Side) -> Vec<String> {
     let keys: Vec<&Expr> = match &select.group_by {
         GroupByExpr::All(_) => select.projection.iter().filter_map(computed).collect(),
         GroupByExpr::Expressions(keys, _) => keys.iter().flat_map(parts).collect(),
     };
-    let name = |key: &&Expr| match key {
-        Expr::Identifier(name) => Some(name.value.clone()),
-        Expr::CompoundIdentifier(parts) => parts.last().map(|name| name.value.clone()),
-        Expr::Value(number) => {
-            let Value::Number(digits, _) = &number.value else {
-                return None;
-            };
-            let at = digits.parse::<usize>().ok()?.checked_sub(1)?;
-            match computed(select.projection.get(at)?)? {
-                Expr::Identifier(name) => Some(name.value.clone()),
-                Expr::CompoundIdentifier(parts) => parts.last().map(|name| name.value.clone()),
-                _ => None,
-            }
+    let of_output = |key: &Expr| match key {
+        Expr::Identifier(name) if side.find(&name.value) == Found::Nothing => {
+            let mut items = select.projection.iter();
+            items.find(|item| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == name.value))
         }
+        Expr::Value(number) => match &number.value {
+            Value::Number(digits, _) => {
+                let at = digits.parse::<usize>().ok()?.checked_sub(1)?;
+                select.projection.get(at)
+            }
+            _ => None,
+        },
         _ => None,
     };
-    keys.iter().filter_map(name).collect()
+    let mut names = Vec::new();
+    for key in keys {
+        let key = of_output(key).and_then(computed).unwrap_or(key);
+        match key {
+            Expr::Identifier(name) => names.push(name.value.clone()),
+            Expr::CompoundIdentifier(parts) => {
+                names.extend(parts.last().map(|name| name.value.clone()));
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// The keys within a key of GROUP BY.
