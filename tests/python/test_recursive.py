@@ -320,11 +320,6 @@ REFUSED = [
         "WHERE n < 3) SELECT * FROM r",
     ),
     (
-        "WITH RECURSIVE r AS (SELECT n, n FROM s UNION SELECT 1, 2 FROM r) SELECT 1 AS n FROM r",
-        "two outputs",
-        "WITH RECURSIVE r AS (SELECT n, n AS m FROM s UNION SELECT 1, 2 FROM r) SELECT n, m FROM r",
-    ),
-    (
         "WITH RECURSIVE r(a, b) AS (SELECT n, 1 FROM s UNION SELECT a FROM r) SELECT * FROM r",
         "same number of columns",
         None,
