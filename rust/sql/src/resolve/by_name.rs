@@ -16,8 +16,9 @@ use crate::join_kind::constraint;
 
 /// Gives a join by name ON; what it shows. Nothing where it is none, or is left to the binder.
 ///
-/// # Errors `Sql` for NATURAL JOIN without a column on both sides, and for a join that keeps all rows of a right side
-/// where not all columns are known.
+/// # Errors
+/// `Sql` for NATURAL JOIN without a column on both sides, and for a join that keeps all rows of a right side where not
+/// all columns are known.
 pub(super) fn spelt_out(left: &Side, join: &mut Join, right: &Side) -> Result<Option<Side>> {
     let kind = join.join_operator.clone();
     let Some(constraint) = constraint(&mut join.join_operator) else {

@@ -5,11 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, WildcardAdditionalOptions,
-};
+use datafusion_sql::sqlparser::ast::{Ident, SelectItem, SelectItemQualifiedWildcardKind, SetExpr};
 
-use super::side::{Columns, Side, column, replaced};
+use super::side::{Columns, Side, spelt};
 use crate::outputs::{distinct_names, output};
 use crate::wildcard;
 
@@ -104,22 +102,14 @@ fn spell_out(projection: &mut Vec<SelectItem>, side: &Side) {
     let mut made = Vec::with_capacity(projection.len());
     for item in &*projection {
         let shown = match item {
-            SelectItem::Wildcard(options) => side.star().and_then(|all| spelt(options, all)),
+            SelectItem::Wildcard(options) => spelt(options, side.star()),
             SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),
                 options,
-            ) => name
-                .0
-                .last()
-                .and_then(|part| part.as_ident())
-                .and_then(|of| {
-                    let columns = side.of_relation(of)?.into_iter();
-                    let all = columns.map(|name| {
-                        let item = SelectItem::UnnamedExpr(column(of, &name));
-                        (name, item)
-                    });
-                    spelt(options, all.collect())
-                }),
+            ) => {
+                let of = name.0.last().and_then(|part| part.as_ident());
+                spelt(options, of.and_then(|of| side.star_of(of)))
+            }
             other => Some(vec![other.clone()]),
         };
         match shown {
@@ -128,12 +118,4 @@ fn spell_out(projection: &mut Vec<SelectItem>, side: &Side) {
         }
     }
     *projection = made;
-}
-
-fn spelt(
-    options: &WildcardAdditionalOptions,
-    all: Vec<(String, SelectItem)>,
-) -> Option<Vec<SelectItem>> {
-    let shown = wildcard::shown(options, all, |name, expr: &Expr| replaced(name, expr))?;
-    Some(shown.into_iter().map(|(_, item)| item).collect())
 }

@@ -4,8 +4,8 @@
 //! names. It does not find an output in WHERE or in a later output, prefers outputs where DuckDB prefers columns, and
 //! merges the columns of one join by name, not of several. So those names are written out here, and all others stay.
 //!
-//! A name is, in this order: a column of FROM (one that a join by name merges before the others), an output of its
-//! SELECT, then the same of each query around. In HAVING, an output is before a column that is not grouped; in ORDER
+//! A name is, in this order: a column of FROM (one that a join by name merges before the others), a relation's row, an
+//! output of its SELECT, then the same of each query around. In HAVING, an output is before a column that is not grouped; in ORDER
 //! BY, before all columns if it is the whole key. Invariant: behind this, each name that the binder finds is the one
 //! that is meant. Cost: linear in the text, the columns of its tables, and what names of outputs are written out as,
 //! times the depth of subqueries; what is written out is bounded.
@@ -27,9 +27,8 @@ use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::outputs::{distinct_names, output};
 use crate::source_text::position;
-use crate::wildcard;
 use scope::{Alias, Around, Scope};
-use side::{Columns, Side, replaced};
+use side::{Columns, Side};
 use uses::{Below, Clause, Uses};
 
 /// Expressions that may be put in for names of outputs, in one text.
@@ -242,15 +241,15 @@ impl Resolver<'_> {
                 alias,
             } => {
                 let side = self.chain(table_with_joins, outer, &Scope::new(outer))?;
-                let Some(alias) = alias.clone() else {
+                let Some(alias) = alias else {
                     return Ok(side);
                 };
-                let mut alias = alias;
-                let columns = named(&mut alias, side.columns());
-                if let Some(found) = side.as_subquery(table_with_joins, &alias) {
+                let columns = named(alias, side.columns());
+                let called = alias.name.clone();
+                if let Some(found) = side.as_subquery(table_with_joins, alias) {
                     *factor = found;
                 }
-                Ok(Side::of(alias.name, columns))
+                Ok(Side::of(called, columns))
             }
             other => {
                 self.clause(other, around, Clause::Row)?;
@@ -291,9 +290,8 @@ impl Resolver<'_> {
         for item in std::mem::take(projection) {
             match item {
                 SelectItem::Wildcard(options) if scope.side.is_merged() => {
-                    let all = scope.side.star();
-                    let all = all.and_then(|all| wildcard::shown(&options, all, replaced));
-                    for (_, item) in all.ok_or_else(no_star)? {
+                    let spelt = side::spelt(&options, scope.side.star());
+                    for item in spelt.ok_or_else(no_star)? {
                         made.push(self.output(item, scope)?);
                     }
                 }
@@ -354,21 +352,26 @@ impl Resolver<'_> {
 
     /// Resolves the subqueries of what has no columns of its own.
     fn subqueries(&mut self, part: &mut impl VisitMut, outer: Around<'_>) -> Result<()> {
-        let mut uses = Uses::new(self, outer, None);
-        match walk_mut(part, &mut uses).break_value() {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
-        }
+        self.walk(part, outer, None).map(drop)
     }
 
-    /// Resolves the names of a clause, and its subqueries.
+    /// Resolves the names of a clause, and its subqueries; whether one was written out.
     fn clause(
         &mut self,
         part: &mut impl VisitMut,
         scope: &Scope<'_>,
         clause: Clause<'_>,
     ) -> Result<bool> {
-        let mut uses = Uses::new(self, Some(scope), Some(clause));
+        self.walk(part, Some(scope), Some(clause))
+    }
+
+    fn walk(
+        &mut self,
+        part: &mut impl VisitMut,
+        around: Around<'_>,
+        clause: Option<Clause<'_>>,
+    ) -> Result<bool> {
+        let mut uses = Uses::new(self, around, clause);
         match walk_mut(part, &mut uses).break_value() {
             Some(refusal) => Err(refusal),
             None => Ok(uses.any),

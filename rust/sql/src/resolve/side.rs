@@ -11,6 +11,8 @@ use datafusion_sql::sqlparser::ast::{
     Statement, TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
 
+use crate::wildcard;
+
 /// Names of columns in their order, if the text and the catalog determine all of them.
 pub(super) type Columns = Option<Vec<String>>;
 
@@ -165,6 +167,15 @@ impl Side {
         self.shown.iter().map(item).collect()
     }
 
+    /// The outputs of the star of a relation, by name.
+    pub(super) fn star_of(&self, of: &Ident) -> Option<Vec<(String, SelectItem)>> {
+        let item = |name: String| {
+            let item = SelectItem::UnnamedExpr(column(of, &name));
+            (name, item)
+        };
+        Some(self.of_relation(of)?.into_iter().map(item).collect())
+    }
+
     /// Joins in brackets with a name, as a subquery that has each merged column once; nothing where none is merged.
     pub(super) fn as_subquery(
         &self,
@@ -192,12 +203,17 @@ pub(super) fn column(of: &Ident, name: &str) -> Expr {
     Expr::CompoundIdentifier(vec![of.clone(), Ident::with_quote('"', name)])
 }
 
-/// The output of a star that REPLACE computes.
-pub(super) fn replaced(name: &str, expr: &Expr) -> SelectItem {
-    SelectItem::ExprWithAlias {
+/// The outputs of a star with options, of those that it has without.
+pub(super) fn spelt(
+    options: &WildcardAdditionalOptions,
+    all: Option<Vec<(String, SelectItem)>>,
+) -> Option<Vec<SelectItem>> {
+    let replaced = |name: &str, expr: &Expr| SelectItem::ExprWithAlias {
         expr: expr.clone(),
         alias: Ident::with_quote('"', name),
-    }
+    };
+    let shown = wildcard::shown(options, all?, replaced)?;
+    Some(shown.into_iter().map(|(_, item)| item).collect())
 }
 
 /// `SELECT * FROM t`.

@@ -131,9 +131,11 @@ impl<'u> Uses<'u> {
         Ok(None)
     }
 
+    /// Whether all columns are before outputs in an expression.
     fn is_aggregate(&self, expr: &Expr) -> bool {
-        matches!(expr, Expr::Function(Function { name, over: None, .. })
-            if self.below.is_aggregate(&name.to_string()))
+        matches!(self.clause, Some(Clause::Having(_)))
+            && matches!(expr, Expr::Function(Function { name, over: None, .. })
+                if self.below.is_aggregate(&name.to_string()))
     }
 }
 
