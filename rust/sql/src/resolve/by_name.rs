@@ -41,7 +41,9 @@ pub(super) fn spelt_out(left: &Side, join: &mut Join, right: &Side) -> Result<Op
     let mut condition: Option<Expr> = None;
     for (at, name) in names.iter().enumerate() {
         let (one, other) = match (left.find(name), right.find(name)) {
-            (Found::Perhaps, _) | (_, Found::Perhaps) => return left_to_binder(&kind),
+            (Found::Perhaps | Found::Several(_), _) | (_, Found::Perhaps | Found::Several(_)) => {
+                return left_to_binder(&kind);
+            }
             (one, other) => match (one.value(name), other.value(name)) {
                 (Some(one), Some(other)) => (one, other),
                 _ => return Ok(None),

@@ -107,6 +107,18 @@ pub(super) fn merged_within(name: &Ident, value: &Expr, between: &[&Scope<'_>]) 
     }
 }
 
+/// The error for a name that a column of each of these relations has.
+pub(super) fn ambiguous(name: &Ident, of: &[&Ident]) -> Error {
+    let called = |of: &&Ident| format!("{}.{}", of.value, name.value);
+    let each: Vec<String> = of.iter().map(called).collect();
+    let message = format!(
+        "\"{}\" is ambiguous; write one of {}",
+        name.value,
+        each.join(", ")
+    );
+    bare(SqlProblem::Query, position(name.span.start), message)
+}
+
 fn hidden(name: &Ident) -> Error {
     let message = format!(
         "the name \"{name}\" of a query around is read where the subquery hides the columns that it is computed from; \
@@ -141,7 +153,9 @@ impl VisitorMut for Qualifies<'_> {
                         return ControlFlow::Break(());
                     }
                 }
-                Found::Merged(_) | Found::Perhaps | Found::Row => return ControlFlow::Break(()),
+                Found::Merged(_) | Found::Several(_) | Found::Perhaps | Found::Row => {
+                    return ControlFlow::Break(());
+                }
             }
         }
         if let Expr::CompoundIdentifier(parts) = expr

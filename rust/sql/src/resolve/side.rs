@@ -50,7 +50,9 @@ pub(super) enum Found<'s> {
     Merged(&'s Expr),
     /// A column of this one relation.
     Column(&'s Ident),
-    /// Perhaps a column: several have that name, or the columns of a relation are not known.
+    /// A column of each of several relations.
+    Several(Vec<&'s Ident>),
+    /// Perhaps a column: those of a relation are not known.
     Perhaps,
     /// A relation, whose row it is.
     Row,
@@ -63,7 +65,7 @@ impl Found<'_> {
         match self {
             Self::Merged(value) => Some(Expr::clone(value)),
             Self::Column(of) => Some(column(of, name)),
-            Self::Perhaps | Self::Row | Self::Nothing => None,
+            Self::Several(_) | Self::Perhaps | Self::Row | Self::Nothing => None,
         }
     }
 }
@@ -117,9 +119,10 @@ impl Side {
         }
         match columns[..] {
             [of] => Found::Column(of),
-            [] if !is_unknown && self.has_relation(name) => Found::Row,
-            [] if !is_unknown => Found::Nothing,
-            _ => Found::Perhaps,
+            _ if is_unknown => Found::Perhaps,
+            [] if self.has_relation(name) => Found::Row,
+            [] => Found::Nothing,
+            _ => Found::Several(columns),
         }
     }
 

@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Error, Result};
 
-use super::scope::{Alias, Around, Scope, merged_within};
+use super::scope::{Alias, Around, Scope, ambiguous, merged_within};
 use super::side::{Found, Side, column};
 
 /// A clause, by the order in which the binder and DuckDB look for columns and outputs there.
@@ -80,7 +80,7 @@ impl<'u> Uses<'u> {
             Clause::Row | Clause::Groups | Clause::OutputsSeen => true,
         };
         match scope.side.find(&name.value) {
-            Found::Merged(_) | Found::Column(_)
+            Found::Merged(_) | Found::Column(_) | Found::Several(_)
                 if let Some(alias) = alias.filter(|_| !is_before(clause)) =>
             {
                 self.below.charge(name, alias)?;
@@ -93,7 +93,11 @@ impl<'u> Uses<'u> {
                 }
                 _ => None,
             }),
-            Found::Perhaps | Found::Row => Ok(None),
+            // The binder would take a column of a query around.
+            Found::Several(of) if alias.is_none() && scope.outer.is_some() => {
+                Err(ambiguous(name, &of))
+            }
+            Found::Several(_) | Found::Perhaps | Found::Row => Ok(None),
             Found::Nothing => match (alias, clause) {
                 (Some(alias), Clause::Row) => {
                     self.below.charge(name, alias)?;
@@ -117,6 +121,7 @@ impl<'u> Uses<'u> {
                 Found::Merged(value) => {
                     return merged_within(name, value, between).map(Some);
                 }
+                Found::Several(of) => return Err(ambiguous(name, &of)),
                 Found::Column(_) | Found::Perhaps | Found::Row => return Ok(None),
                 Found::Nothing => {
                     if let Some(alias) = scope.alias(name) {
