@@ -52,7 +52,7 @@ pub(super) enum Found<'s> {
     Column(&'s Ident),
     /// A column of each of several relations.
     Several(Vec<&'s Ident>),
-    /// Perhaps a column: those of a relation are not known.
+    /// Perhaps a column: those of a relation are not known, or two chains of joins merge one.
     Perhaps,
     /// A relation, whose row it is.
     Row,
@@ -108,14 +108,20 @@ impl Side {
 
     pub(super) fn find(&self, name: &str) -> Found<'_> {
         let mut columns = Vec::new();
+        let mut merged = Vec::new();
         let mut is_unknown = false;
         for one in &self.shown {
             match one {
-                Shown::Merged { name: of, value } if of == name => return Found::Merged(value),
+                Shown::Merged { name: of, value } if of == name => merged.push(&**value),
                 Shown::Column { name: column, of } if column == name => columns.push(&**of),
                 Shown::Column { .. } | Shown::Merged { .. } => {}
                 Shown::All(_) => is_unknown = true,
             }
+        }
+        match merged[..] {
+            [] => {}
+            [value] => return Found::Merged(value),
+            _ => return Found::Perhaps,
         }
         match columns[..] {
             [of] => Found::Column(of),

@@ -80,7 +80,7 @@ impl<'u> Uses<'u> {
             Clause::Row | Clause::Groups | Clause::OutputsSeen => true,
         };
         match scope.side.find(&name.value) {
-            Found::Merged(_) | Found::Column(_) | Found::Several(_)
+            Found::Merged(_) | Found::Column(_)
                 if let Some(alias) = alias.filter(|_| !is_before(clause)) =>
             {
                 self.below.charge(name, alias)?;
@@ -93,8 +93,8 @@ impl<'u> Uses<'u> {
                 }
                 _ => None,
             }),
-            // The binder would take a column of a query around.
-            Found::Several(of) if alias.is_none() && scope.outer.is_some() => {
+            // The binder would take an output, or a column of a query around.
+            Found::Several(of) if alias.is_some() || scope.outer.is_some() => {
                 Err(ambiguous(name, &of))
             }
             Found::Several(_) | Found::Perhaps | Found::Row => Ok(None),

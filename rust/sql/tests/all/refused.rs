@@ -99,7 +99,7 @@ const REFUSED: &[Row] = &[
     ("SELECT COUNT(*) FROM r AS p(k, l, m, n, o)", Query, 1, 29, "an alias gives 5 names to 4 columns"),
     ("SELECT COUNT(*) FROM r AS p(k, k)", Query, 1, 32, "two outputs are called \"k\""),
     ("WITH q(a, b) AS (SELECT a FROM r) SELECT a FROM q", Query, 1, 8, "2 names"),
-    ("SELECT a FROM t AS r WHERE EXISTS (SELECT 1 FROM r AS p JOIN t AS q ON p.d = q.at WHERE a = 1)", Query, 1, 91, "\"a\" is ambiguous; write one of p.a, q.a"),
+    ("SELECT a FROM t AS r WHERE EXISTS (SELECT 1 FROM r AS p JOIN t AS q ON p.d = q.at WHERE a = 1)", Query, 1, 89, "\"a\" is ambiguous; write one of p.a, q.a"),
     ("SELECT count(z) AS z, b FROM r WHERE z = 3 GROUP BY b", UnknownColumn, 1, 14, "no column \"z\""),
     ("SELECT x AS p, (SELECT max(b) FROM t AS r JOIN s USING (c) WHERE p > 1) FROM r", Unsupported, 1, 66, "the name \"p\" of a query around"),
     ("SELECT SUM(a.b.c) FROM r", Query, 1, 12, "is not Struct"),
