@@ -10,7 +10,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `physical` | kernels for an expression, and the value of a constant one |
-//! | `projection` | a filter and columns over a row: bound, typed, evaluated |
+//! | `facts` | an expression's type, and whether it may be NULL or fail |
+//! | `row_types` | a filter and columns over a row: bound and typed |
+//! | `projection` | the same, compiled and evaluated |
 //! | `scalar` | expressions of a query, before they have types; the border to texts |
 //! | `parser` | text to an expression, and that to one with types; errors |
 //! | `untyped` | syntax of a text of which types decide |
@@ -46,6 +48,7 @@ mod calls;
 mod checks;
 mod conditions;
 mod error;
+mod facts;
 mod first_known;
 mod fold;
 mod functions;
@@ -60,6 +63,7 @@ mod physical;
 mod projection;
 mod registry;
 mod renamed;
+mod row_types;
 mod scalar;
 mod shared;
 mod synonyms;
@@ -81,6 +85,7 @@ pub use functions::{Functions, function_names, is_inner_function};
 pub use parser::{Forms, options, settings, value};
 pub use projection::{Projected, Projection, common_type};
 pub use registry::as_written;
+pub use row_types::RowTypes;
 pub use scalar::Scalar;
 pub use text::{call, quoted};
 pub use types::are_like_structs;

@@ -1,9 +1,10 @@
-//! A filter and columns over a row: bound once, then evaluated a batch at a time.
+//! A filter and columns over a row, compiled: evaluated a batch at a time.
 //!
 //! Invariant: only the columns that some expression reads are requested; integers that do not fit are an error, as in
 //! DuckDB, and never wrap. Cost: a pass of vector kernels a node of the expressions, after one for the filter.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,27 +12,22 @@ use arrow_array::types::Decimal128Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_empty_array,
 };
-use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema, SchemaRef};
-use datafusion_common::DFSchema;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use datafusion_common::arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
-use datafusion_expr::expr::Cast;
+use datafusion_expr::Expr;
 use datafusion_expr::type_coercion::binary::type_union_coercion;
-use datafusion_expr::{Expr, ExprSchemable};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::collect_columns;
 use ringview_core::{Error, Result, Schema, Type};
 
-use crate::checks::{deciding, is_match, is_value};
-use crate::conditions::condition;
 use crate::error::{broken, of_a_row};
-use crate::parser::typed as meant;
-use crate::parts::field_of;
+use crate::facts::frame;
 use crate::physical::physical;
+use crate::row_types::{Place, RowTypes, Typed};
 use crate::scalar::Scalar;
-use crate::types::never_fails;
 
-/// Columns computed from a row, for the rows that a filter passes.
+/// Columns computed from a row, for the rows that a filter passes. It has the types that it is read with.
 ///
 /// ```
 /// use ringview_core::{Field, Schema, Type};
@@ -43,33 +39,20 @@ use crate::types::never_fails;
 /// ```
 #[derive(Debug)]
 pub struct Projection {
-    inputs: Vec<usize>,
+    row: RowTypes,
+    /// The columns of a row that are read.
     schema: SchemaRef,
     filter: Option<Arc<dyn PhysicalExpr>>,
     columns: Vec<Arc<dyn PhysicalExpr>>,
-    types: Vec<Type>,
-    nullable: Vec<bool>,
-    /// Columns that may have a value that does not fit; whether the filter may.
-    fallible: Vec<bool>,
-    decides: bool,
     /// Descriptions of the columns in messages.
     places: Vec<Place>,
 }
 
-/// Description of a column in messages.
-#[derive(Debug)]
-enum Place {
-    Called(String),
-    /// Its text, which is made where there is a message.
-    Of(Scalar),
-}
+impl Deref for Projection {
+    type Target = RowTypes;
 
-impl Display for Place {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Called(place) => f.write_str(place),
-            Self::Of(scalar) => f.write_str(&scalar.place()),
-        }
+    fn deref(&self) -> &RowTypes {
+        &self.row
     }
 }
 
@@ -83,7 +66,7 @@ pub struct Projected {
 }
 
 impl Projection {
-    /// Binds a filter and columns over the rows of a schema. O(nodes).
+    /// Compiles a filter and columns over the rows of a schema. O(nodes).
     ///
     /// # Errors
     /// `Value` for an unknown function, incompatible types; `UnknownColumn`; `Type` for a filter that is no condition;
@@ -93,15 +76,7 @@ impl Projection {
         columns: &[&Scalar],
         schema: &Schema,
     ) -> Result<Projection> {
-        let whole = schema.to_arrow();
-        let all = frame(&whole)?;
-        let of = |scalar: &Scalar| {
-            let place = Place::Of(scalar.clone());
-            Ok((scalar.typed(&all, &place)?, place))
-        };
-        let columns = columns.iter().map(|scalar| of(scalar));
-        let columns = columns.collect::<Result<_>>()?;
-        Self::of_typed(filter.map(of).transpose()?, columns, &whole)
+        Self::compiled(Typed::bind(filter, columns, schema)?)
     }
 
     /// The same of texts.
@@ -124,88 +99,25 @@ impl Projection {
         columns: Vec<(Expr, String)>,
         schema: &Schema,
     ) -> Result<Projection> {
-        let whole = schema.to_arrow();
-        let all = frame(&whole)?;
-        let of = |(expr, place): (Expr, String)| {
-            let place = Place::Called(place);
-            Ok((meant(expr, &all, &place)?, place))
-        };
-        let columns = columns.into_iter().map(of).collect::<Result<_>>()?;
-        Self::of_typed(filter.map(of).transpose()?, columns, &whole)
+        Self::compiled(Typed::of(filter, columns, schema)?)
     }
 
-    fn of_typed(
-        filter: Option<(Expr, Place)>,
-        columns: Vec<(Expr, Place)>,
-        whole: &ArrowSchema,
-    ) -> Result<Projection> {
-        let all = frame(whole)?;
-        let truth = |(expr, place): (Expr, Place)| {
-            let found = Inspected::new(&expr, &all)?;
-            let ty = found.field.data_type().clone();
-            let condition = match ty {
-                DataType::Boolean => Ok(expr),
-                _ => condition(expr, &all).map_err(|_| Error::Type {
-                    place: place.to_string(),
-                    expected: "bool".to_owned(),
-                    found: ty.to_string(),
-                }),
-            };
-            condition.map(|condition| (condition, found.may_fail))
-        };
-        let condition = filter.map(truth).transpose()?;
-        let mut exprs = Vec::with_capacity(columns.len());
-        let mut places = Vec::with_capacity(columns.len());
-        let (mut types, mut nullable, mut fallible) = (Vec::new(), Vec::new(), Vec::new());
-        for (expr, place) in columns {
-            let found = Inspected::new(&expr, &all)?;
-            types.push(column_type(found.field.data_type(), &place)?);
-            nullable.push(found.field.is_nullable());
-            fallible.push(found.may_fail);
-            exprs.push(expr);
-            places.push(place);
-        }
-        let mut read = vec![false; whole.fields().len()];
-        for column in exprs
-            .iter()
-            .chain(condition.as_ref().map(|(condition, _)| condition))
-            .flat_map(Expr::column_refs)
-        {
-            read[whole
-                .index_of(&column.name)
-                .map_err(|problem| broken(&problem.to_string()))?] = true;
-        }
-        let inputs: Vec<usize> = (0..read.len()).filter(|&at| read[at]).collect();
-        let narrow = whole
-            .project(&inputs)
-            .map_err(|problem| broken(&problem.to_string()))?;
-        let frame = frame(&narrow)?;
+    fn compiled(of: Typed) -> Result<Projection> {
+        let frame = frame(&of.schema)?;
         let physical = |expr: &Expr| physical(expr, &frame);
         Ok(Projection {
-            decides: condition.as_ref().is_some_and(|(_, may_fail)| *may_fail),
-            filter: (condition.as_ref())
-                .map(|(condition, _)| physical(condition))
-                .transpose()?,
-            columns: exprs.iter().map(physical).collect::<Result<_>>()?,
-            nullable,
-            fallible,
-            types,
-            schema: Arc::new(narrow),
-            places,
-            inputs,
+            filter: of.condition.as_ref().map(physical).transpose()?,
+            columns: of.columns.iter().map(physical).collect::<Result<_>>()?,
+            schema: Arc::new(of.schema),
+            places: of.places,
+            row: of.row,
         })
-    }
-
-    /// The columns of the row that are read, ascending.
-    #[must_use]
-    pub fn inputs(&self) -> &[usize] {
-        &self.inputs
     }
 
     /// By input, whether some of the columns read it.
     #[must_use]
     pub fn read_by(&self, columns: &[bool]) -> Vec<bool> {
-        let mut read = vec![false; self.inputs.len()];
+        let mut read = vec![false; self.row.inputs.len()];
         let computed = self.columns.iter().zip(columns);
         for (column, _) in computed.filter(|(_, wanted)| **wanted) {
             let inputs = collect_columns(column);
@@ -241,44 +153,16 @@ impl Projection {
     #[must_use]
     pub fn input_of(&self, at: usize) -> Option<usize> {
         let column: &Column = self.columns[at].downcast_ref()?;
-        let is_same = *self.schema.field(column.index()).data_type() == self.types[at].to_arrow();
-        is_same.then(|| self.inputs[column.index()])
-    }
-
-    /// The types of the columns.
-    #[must_use]
-    pub fn types(&self) -> &[Type] {
-        &self.types
-    }
-
-    /// Whether each column may be NULL.
-    #[must_use]
-    pub fn nullable(&self) -> &[bool] {
-        &self.nullable
-    }
-
-    /// Whether each column may have no value in a row: a sum that does not fit its type, a cast that fails.
-    #[must_use]
-    pub fn fallible(&self) -> &[bool] {
-        &self.fallible
-    }
-
-    /// The same of the filter.
-    #[must_use]
-    pub fn has_fallible_filter(&self) -> bool {
-        self.decides
-    }
-
-    /// Whether there is a filter.
-    #[must_use]
-    pub fn has_filter(&self) -> bool {
-        self.filter.is_some()
+        let is_same =
+            *self.schema.field(column.index()).data_type() == self.row.types[at].to_arrow();
+        is_same.then(|| self.row.inputs[column.index()])
     }
 
     /// Hands the columns out in other types, each of which holds the values of its own.
     #[must_use]
-    pub fn widened(self, types: Vec<Type>) -> Self {
-        Self { types, ..self }
+    pub fn widened(mut self, types: Vec<Type>) -> Self {
+        self.row.types = types;
+        self
     }
 
     /// Computes the columns of a batch, given the columns that are read. O(rows) a node.
@@ -331,7 +215,7 @@ impl Projection {
     /// # Errors
     /// As `evaluate`.
     pub fn column(&self, at: usize, batch: &RecordBatch) -> Result<ArrayRef> {
-        let (ty, place) = (&self.types[at], &self.places[at]);
+        let (ty, place) = (&self.row.types[at], &self.places[at]);
         // Some kernels look at the first row, whether there is one or not.
         if batch.num_rows() == 0 {
             return Ok(new_empty_array(&ty.to_arrow()));
@@ -407,67 +291,4 @@ fn value(
         .evaluate(batch)
         .and_then(|value| value.into_array(batch.num_rows()));
     found.map_err(|problem| of_a_row(&problem, &place.to_string()))
-}
-
-/// The type of the column that an expression of a type makes.
-fn column_type(of: &DataType, place: &Place) -> Result<Type> {
-    let ty = match of {
-        DataType::Utf8View | DataType::LargeUtf8 => &DataType::Utf8,
-        other => other,
-    };
-    Type::from_arrow(ty).map_err(|_| Error::Unsupported {
-        what: format!("a column of type {ty} ({place})"),
-        why: "no column of a view holds such values".to_owned(),
-        instead: "cast it to a number, a date, a timestamp or a text".to_owned(),
-    })
-}
-
-/// Facts about an expression.
-struct Inspected {
-    /// Its type, and whether it may be NULL.
-    field: FieldRef,
-    /// Whether it may have no value in a row.
-    may_fail: bool,
-}
-
-impl Inspected {
-    fn new(expr: &Expr, schema: &DFSchema) -> Result<Self> {
-        let mut may_fail = false;
-        let field = field_of(expr, schema, &mut |node, frame| {
-            may_fail |= !is_safe(node, frame);
-        });
-        let field = field.map_err(|problem| broken(&problem.to_string()))?;
-        Ok(Self { field, may_fail })
-    }
-}
-
-/// Whether a node has a value in each row in which its operands have: what fits always are columns, constants, comparisons,
-/// what is chosen among those, and doubles.
-fn is_safe(node: &Expr, frame: &DFSchema) -> bool {
-    let fits = |node: &Expr| {
-        let ty = node.get_type(frame);
-        matches!(ty, Ok(DataType::Float64 | DataType::Boolean))
-    };
-    match node {
-        Expr::BinaryExpr(of) if is_match(of.op) => is_value(&of.right),
-        Expr::BinaryExpr(_) | Expr::Negative(_) => fits(node),
-        Expr::Cast(Cast { expr, field }) => {
-            let from = expr.get_type(frame);
-            from.is_ok_and(|from| never_fails(&from, field.data_type()))
-        }
-        Expr::ScalarFunction(call) => match call.func.name() {
-            "coalesce" | "nullif" | "ordered" | "starts_with" | "text_like" => true,
-            // Their constants were checked.
-            name @ ("date_part" | "regexp_like") => {
-                let known = |at: &usize| call.args.get(*at).is_none_or(is_value);
-                deciding(name).is_some_and(|all| all.iter().all(known))
-            }
-            _ => false,
-        },
-        _ => true,
-    }
-}
-
-fn frame(schema: &ArrowSchema) -> Result<DFSchema> {
-    DFSchema::try_from(schema.clone()).map_err(|problem| broken(&problem.to_string()))
 }

@@ -7,19 +7,21 @@
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, DataFusionError, ScalarValue};
 use datafusion_expr::expr::{BinaryExpr, Cast, TryCast};
 use datafusion_expr::{Expr, Operator, binary_expr, cast, lit};
-use ringview_core::{Error, Result};
+use ringview_core::{Error, Result, Schema};
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::balance::tree;
 use crate::error::{broken, own};
+use crate::facts::{Facts, Memo, frame};
 use crate::parser::{known_columns, refusal, typed, untyped};
 use crate::text::text;
 use crate::untyped::typed_syntax;
@@ -38,6 +40,7 @@ pub struct Scalar {
     expr: Expr,
     /// Whether syntax of which the types of its operands decide has been decided. A text is read without types.
     is_decided: bool,
+    facts: Memo,
 }
 
 impl Scalar {
@@ -49,6 +52,7 @@ impl Scalar {
         Ok(Self {
             expr: untyped(text)?,
             is_decided: false,
+            facts: Memo::default(),
         })
     }
 
@@ -58,6 +62,7 @@ impl Scalar {
         Self {
             expr: Expr::Column(Column::new_unqualified(name)),
             is_decided: true,
+            facts: Memo::default(),
         }
     }
 
@@ -94,7 +99,7 @@ impl Scalar {
         made.map_err(|problem| refusal(&self.place(), schema, problem))
     }
 
-    /// The same with DuckDB's types; messages call it `place`.
+    /// The expression with DuckDB's types; messages call it `place`.
     ///
     /// # Errors
     /// `UnknownColumn`; `Value` for an aggregate, and for what the types do not allow; `Type`.
@@ -117,6 +122,20 @@ impl Scalar {
             }),
             None => typed(expr, schema, place),
         }
+    }
+
+    /// The same with facts about it: found once for columns of the same types. O(columns read) if it is.
+    ///
+    /// # Errors
+    /// As `typed`.
+    pub(crate) fn facts(&self, schema: &Schema, place: &dyn Display) -> Result<Arc<Facts>> {
+        if let Some(facts) = self.facts.over(schema) {
+            return Ok(facts);
+        }
+        let all = frame(&schema.to_arrow())?;
+        let facts = Arc::new(Facts::new(self.typed(&all, place)?, &all)?);
+        self.facts.note(self.columns(), schema, &facts);
+        Ok(facts)
     }
 
     /// A description, for messages.
@@ -154,7 +173,8 @@ impl Scalar {
             .map_err(|problem| own(&problem).unwrap_or_else(|| broken(&problem.strip_backtrace())));
         Ok(Self {
             expr: made?.data,
-            ..self
+            is_decided: self.is_decided,
+            facts: Memo::default(),
         })
     }
 
@@ -171,7 +191,8 @@ impl Scalar {
                 }) => open.extend([&**right, &**left]),
                 other => found.push(Self {
                     expr: other.clone(),
-                    ..*self
+                    is_decided: self.is_decided,
+                    facts: Memo::default(),
                 }),
             }
         }
@@ -190,7 +211,11 @@ impl Scalar {
         let exprs: Vec<Expr> = exprs.collect();
         let both = &mut |left, right| binary_expr(left, Operator::And, right);
         let expr = tree(exprs, both)?;
-        Some(Self { expr, is_decided })
+        Some(Self {
+            expr,
+            is_decided,
+            facts: Memo::default(),
+        })
     }
 }
 
@@ -205,6 +230,7 @@ impl From<Expr> for Scalar {
         Self {
             expr,
             is_decided: true,
+            facts: Memo::default(),
         }
     }
 }

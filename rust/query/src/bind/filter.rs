@@ -8,8 +8,8 @@ use datafusion_common::Column;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, Operator};
-use ringview_core::{Error, Result, Schema, Type};
-use ringview_expr::{Projection, Scalar};
+use ringview_core::{Error, Field, Result, Schema, Type};
+use ringview_expr::{RowTypes, Scalar};
 
 use crate::bind::domain::{Domain, coerce, domain_of, in_one_domain, narrowed, times};
 use crate::bind::literal::{Literal, literal};
@@ -146,8 +146,9 @@ impl Scope<'_> {
             problem: problem.strip_backtrace(),
         })?;
         let condition = Scalar::from(condition.data);
-        let of = Schema::new(vec![self.schema.fields()[column].clone()])?;
-        let typed = Projection::bind(None, &[&condition], &of)?;
+        let field = Field::new(name, Type::Utf8, true);
+        let of = Schema::new(vec![field])?;
+        let typed = RowTypes::bind(None, &[&condition], &of)?;
         match (typed.types(), typed.fallible()) {
             ([Type::Bool], [false]) => Ok(Some(Predicate::Text { column, condition })),
             // A row that other conditions leave out must not fail.

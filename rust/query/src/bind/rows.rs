@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema, Type};
-use ringview_expr::{Calls, Projection, Scalar, common_type};
+use ringview_expr::{Calls, Projection, RowTypes, Scalar, common_type};
 
 use super::atoms::scopes;
 use super::scalar::Scope;
@@ -135,7 +135,7 @@ fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Sh
     let mut read = Vec::with_capacity(tables.len());
     let mut columns: Vec<(Option<Type>, bool)> = vec![(None, false); names.len()];
     for (branch, table) in branches.iter().zip(tables) {
-        let made = projection(branch, &table.schema)?;
+        let made = row_types(branch, &table.schema)?;
         let own = branch.computed().zip(made.types()).zip(made.nullable());
         for (((at, _), ty), &may) in own {
             let (known, nullable) = &mut columns[at];
@@ -297,8 +297,8 @@ fn by_time(timed: &Timed, tables: &[TableInfo]) -> Result<Shown> {
     Ok((vec![read], outputs))
 }
 
-/// The projection of a branch.
-fn projection(branch: &Branch, schema: &Schema) -> Result<Projection> {
+/// Columns that a branch reads, and the types of those it computes.
+fn row_types(branch: &Branch, schema: &Schema) -> Result<RowTypes> {
     let columns: Vec<&Scalar> = branch.computed().map(|(_, one)| one).collect();
-    Projection::bind(branch.filter.as_ref(), &columns, schema)
+    RowTypes::bind(branch.filter.as_ref(), &columns, schema)
 }

@@ -5,8 +5,8 @@
 
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result, Type};
-use ringview_expr::{Projection, Scalar, common_type};
-use ringview_query::{Catalog, Function, Output, Query, bind, join_type};
+use ringview_expr::{RowTypes, Scalar, common_type};
+use ringview_query::{Catalog, Function, Output, Query, join_type};
 
 use super::lowered::{self, bare};
 use super::pending::{atoms_of, column_ref};
@@ -62,7 +62,7 @@ impl Lowering<'_> {
         let atom = atoms_of(expr).first().copied().unwrap_or(0);
         let schema = self.table(&atoms[atom])?.schema;
         let key = row_scalar(bare(expr.clone())?)?;
-        let found = Projection::bind(None, &[&key], &schema)?;
+        let found = RowTypes::bind(None, &[&key], &schema)?;
         found
             .types()
             .first()
@@ -87,6 +87,6 @@ impl Lowering<'_> {
             function: Function::Count,
             argument: None,
         }];
-        bind(&query, self).map(|_| ())
+        self.bound(&query).map(|_| ())
     }
 }

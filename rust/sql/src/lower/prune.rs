@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_expr::Scalar;
-use ringview_query::{Block, Branch, Named, Output, Query, Rows, bind};
+use ringview_query::{Block, Branch, Named, Output, Query, Rows};
 
 use super::state::Lowering;
 
@@ -34,7 +34,7 @@ impl Lowering<'_> {
 
     /// Notes what a query reads of its tables; all of them where it cannot be bound alone.
     pub(super) fn note(&self, query: &Query, read: &mut Read, whole: &mut BTreeSet<String>) {
-        let Ok(bound) = bind(query, self) else {
+        let Ok(bound) = self.bound(query) else {
             let atoms = query.all_atoms().into_iter();
             whole.extend(atoms.map(|atom| atom.table.clone()));
             return;

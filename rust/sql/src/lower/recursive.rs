@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion_expr::{Cast, Expr, LogicalPlan, RecursiveQuery, Union};
 use ringview_core::{Field, Result, Schema, SqlProblem, Type};
-use ringview_query::{Block, Query, Recursion, Rows, StepTable, Strategy, TableInfo, bind};
+use ringview_query::{Block, Query, Recursion, Rows, StepTable, Strategy, TableInfo};
 
 use super::linear::{self, Analysed};
 use super::pending::{Pending, of_atom};
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         self.computes_on_read = is_read;
         self.working.pop();
         let taken = step.and_then(|step| self.split_step(step, &table));
-        self.infos.remove(&table);
+        self.forget(&table);
         let (step, reads) = taken?;
         let mut tables = vec![seed];
         tables.extend(reads.iter().map(|read| read.table.clone()));
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         let shown = shown.map(|field| field.name().clone());
         let names: Vec<String> = names.iter().cloned().chain(shown).collect();
         let query = self.step_of(rows, &names, is_supported)?;
-        let made = bind(&query, self)?.as_table(None)?.schema;
+        let made = self.bound(&query)?.as_table(None)?.schema;
         let casts = types.iter().zip(made.fields());
         let cast = |(at, (ty, field)): (usize, (&Type, &Field))| {
             let column = of_atom(0, &names[at]);
@@ -201,7 +201,7 @@ impl Lowering<'_> {
             .iter()
             .filter(|name| *name != table)
             .for_each(|name| {
-                self.infos.remove(name);
+                self.forget(name);
             });
         let others = wanted.into_iter().filter(|name| !within.contains(name));
         let mut reads = Vec::new();

@@ -1,11 +1,14 @@
 //! The blocks of a text so far.
 //!
-//! Invariant: a block has been bound before another reads it. Cost: that of binding each block once.
+//! Invariant: a block has been bound before another reads it; a name of a block means one query from then on. Cost:
+//! that of binding each block once.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use ringview_core::{Result, Type};
-use ringview_query::{Atom, Bag, Block, Catalog, Output, Query, Rows, TableInfo, bind};
+use ringview_query::{Atom, Bag, Block, Bound, Catalog, Output, Query, Rows, TableInfo, bind};
 
 use super::pending::Pending;
 use crate::options::Options;
@@ -16,6 +19,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) known: &'c [String],
     pub(super) blocks: Vec<Block>,
     pub(super) infos: BTreeMap<String, TableInfo>,
+    /// Queries that were bound, those of blocks among them.
+    bound: RefCell<Vec<(Query, Rc<Bound>)>>,
     /// Number of columns computed so far.
     pub(super) computed: usize,
     /// Whether conditions may be kept by an engine that compares across tables and with subqueries.
@@ -57,6 +62,7 @@ impl<'c> Lowering<'c> {
             known,
             blocks: Vec::new(),
             infos: BTreeMap::new(),
+            bound: RefCell::default(),
             computed: 0,
             keeps_conditions: !options.in_blocks,
             only_joins: options.only_joins,
@@ -79,13 +85,37 @@ impl<'c> Lowering<'c> {
             return Ok(same.name.clone());
         }
         let name = free(name, &|name| self.is_taken(name));
-        let info = bind(&query, self)?.as_table(None)?;
+        let info = self.bound(&query)?.as_table(None)?;
         self.infos.insert(name.clone(), info);
         self.blocks.push(Block {
             name: name.clone(),
             query,
         });
         Ok(name)
+    }
+
+    /// A query over the tables and blocks so far, bound once.
+    pub(super) fn bound(&self, query: &Query) -> Result<Rc<Bound>> {
+        let known = self
+            .bound
+            .borrow()
+            .iter()
+            .find_map(|(of, bound)| (of == query).then(|| Rc::clone(bound)));
+        if let Some(bound) = known {
+            return Ok(bound);
+        }
+        let bound = Rc::new(bind(query, self)?);
+        self.bound
+            .borrow_mut()
+            .push((query.clone(), Rc::clone(&bound)));
+        Ok(bound)
+    }
+
+    /// Frees a name.
+    pub(super) fn forget(&mut self, name: &str) -> Option<TableInfo> {
+        let reads = |query: &Query| query.all_atoms().iter().any(|atom| atom.table == name);
+        self.bound.get_mut().retain(|(query, _)| !reads(query));
+        self.infos.remove(name)
     }
 
     /// Rows of the last block, which the text has a name for, if they made it: that name, if it means nothing else.
@@ -103,7 +133,7 @@ impl<'c> Lowering<'c> {
         if is_new && is_it && !self.is_taken(name) {
             if let Some(block) = self.blocks.last_mut() {
                 let old = std::mem::replace(&mut block.name, name.to_owned());
-                if let Some(info) = self.infos.remove(&old) {
+                if let Some(info) = self.forget(&old) {
                     self.infos.insert(name.to_owned(), info);
                 }
             }

@@ -5,7 +5,6 @@
 //! checked: a view of those alone settles in O(1), any other in O(groups moved).
 
 use ringview_core::{Dictionary, Result};
-use ringview_expr::Projection;
 use ringview_query::{OutputKind, PlanOutput, Results};
 use ringview_relation::SlotChange;
 use ringview_ring::NumberKind;
@@ -45,7 +44,7 @@ impl Fallible {
         let outputs: Vec<usize> = found.map(|(at, _)| at).collect();
         let has_having = query.has_having();
         let decides =
-            has_having && (reads_fallible || results.is_some_and(Projection::has_fallible_filter));
+            has_having && (reads_fallible || results.is_some_and(|of| of.has_fallible_filter()));
         let is_computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
         let whole = has_having || outputs.iter().any(|&at| is_computed(&query.columns[at]));
         (decides || !outputs.is_empty()).then_some(Self { outputs, whole })
