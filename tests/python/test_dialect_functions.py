@@ -65,6 +65,8 @@ def values(db: rv.Database, expr: str, dialect: str) -> list[Any]:
         ("mysql", "right(s, k - 2)", ["", "", None]),
         ("postgres", "left(s, -1)", ["ab", "", None]),
         ("spark", "position('b', s)", [2, 0, None]),
+        ("postgres", "s ~ 'b'", [True, False, None]),
+        ("postgres", "regexp_extract(s, 'b.')", ["bc", "", None]),
         ("mysql", "length(s)", [3, 2, None]),
         ("spark", "length(s)", [3, 1, None]),
         ("postgres", "to_hex(k + 9)", ["a", "b", "c"]),

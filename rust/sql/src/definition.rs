@@ -243,7 +243,7 @@ impl Definition {
             .map(|t| t.name.clone())
             .collect();
         let plan = || bound::query(statement.clone(), &names, (&self.known, self), options);
-        let mut query = depth::on_deep_stack(&self.text, || guarded(plan))
+        let mut query = depth::planned(&self.text, || guarded(plan))
             .map_err(|error| located(error, text, &statement))?;
         options.apply(&mut query)?;
         query.check_blocks()?;

@@ -2,8 +2,10 @@
 //!
 //! The parser, the binder and the passes over a tree recurse. Conditions joined by AND or OR are balanced, so that
 //! thousands of them are a shallow tree; all else that makes a tree deep is counted among the tokens, and refused beyond
-//! a limit before anything recurses, and planning has a stack for what is within it. Invariant: no text overflows the
-//! stack. Cost: linear in the text; O(n log n) in the longest chain of conditions; a thread for a text that may be deep.
+//! a limit before anything recurses, and parsing and planning have a stack for what is within it. Invariant: no text
+//! overflows the stack. Cost: linear in the text; O(n log n) in the longest chain of conditions; a thread for a text that may be deep.
+
+use std::panic::resume_unwind;
 
 use datafusion_sql::sqlparser::ast::Statement;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -29,9 +31,11 @@ const MOST_LEVELS: usize = 96;
 const DEPTH_OF_CASE: usize = 4;
 /// As many more a call within a CASE: the library computes the type of a branch twice.
 const DEPTH_IN_CASE: usize = 6;
+/// Levels that the parser, whose frames are large, reads on any stack.
+const SHALLOW: usize = 12;
 /// Letters of a text that cannot be deep.
 const SHORT: usize = 64;
-/// Bytes of stack for planning a text that may be.
+/// Bytes of stack for parsing and planning a text that may be.
 const STACK: usize = 256 << 20;
 /// SELECTs of a text, joins among them: each may read the one before.
 const MOST_RELATIONS: usize = 400;
@@ -45,9 +49,10 @@ pub(crate) fn too_deep(text: &str, at: Option<Position>) -> Error {
     )
 }
 
-/// Refuses what would be nested too deeply.
-pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
+/// Refuses what would be nested too deeply; the deepest level of what is not.
+pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<usize> {
     let mut levels = vec![Level::default()];
+    let mut deepest = 0;
     let mut relations = 0;
     let mut before: Option<&TokenWithSpan> = None;
     for token in tokens {
@@ -110,6 +115,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             Role::End => level.restart(),
             Role::Other => {}
         }
+        deepest = deepest.max(level.depth());
         if level.conditions > MOST_CONDITIONS || level.restrictions > MOST_RESTRICTIONS {
             let what = "too many conditions are joined; write x IN (..), or put the values into a \
                         table and join it";
@@ -123,7 +129,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             return Err(too_deep(text, at()));
         }
     }
-    Ok(())
+    Ok(deepest)
 }
 
 /// Counts of one pair of brackets so far.
@@ -177,25 +183,41 @@ fn close(levels: &mut Vec<Level>) {
 }
 
 /// Plans a text on a stack that is deep enough for whatever `check` passes. A thread of the caller may have little.
-pub(crate) fn on_deep_stack<T: Send>(
-    text: &str,
-    plan: impl FnOnce() -> Result<T> + Send,
-) -> Result<T> {
-    if text.len() <= SHORT {
-        return plan();
+pub(crate) fn planned<T: Send>(text: &str, plan: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    match text.len() <= SHORT {
+        true => plan(),
+        false => on_deep_stack(plan),
     }
-    let mut plan = Some(plan);
-    let mut planned = None;
+}
+
+/// The same for parsing what has so many levels.
+pub(crate) fn parsed<T: Send>(
+    levels: usize,
+    parse: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    match levels <= SHALLOW {
+        true => parse(),
+        false => on_deep_stack(parse),
+    }
+}
+
+fn on_deep_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let mut work = Some(work);
+    let mut done = None;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
-        let work = || planned = plan.take().map(|plan| plan());
-        // If the system gives no thread, planning runs on the caller's stack.
-        let _ = thread.spawn_scoped(scope, work).map(|thread| thread.join());
+        let run = || done = work.take().map(|work| work());
+        // If the system gives no thread, the work runs on the caller's stack.
+        if let Ok(thread) = thread.spawn_scoped(scope, run)
+            && let Err(panic) = thread.join()
+        {
+            resume_unwind(panic);
+        }
     });
-    match (planned, plan) {
+    match (done, work) {
         (Some(done), _) => done,
-        (None, Some(plan)) => plan(),
-        (None, None) => unreachable!("planning is guarded"),
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("work that was begun has ended or panicked"),
     }
 }
 

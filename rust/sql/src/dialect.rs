@@ -1,9 +1,13 @@
 //! The dialects of a text. DuckDB's has what the parser's own lacks: IGNORE NULLS among the arguments of a window
 //! function. Operators of DuckDB and PostgreSQL bind as theirs do.
 //!
-//! Invariant: whatever the parser's DuckDB takes is taken; `f(a = 1)` is a comparison, no named argument. Cost: none.
+//! Invariant: whatever the parser's DuckDB takes is taken; `f(a = 1)` is a comparison, no named argument. Cost: the
+//! parser reads what follows some words again in another way if the first fails, so that an error within many of them
+//! would cost twice as much with each; in these two dialects operands are counted, and bounded.
 
 use std::any::{Any, TypeId};
+use std::cell::Cell;
+use std::rc::Rc;
 
 use datafusion_sql::planner::NullOrdering;
 use datafusion_sql::sqlparser::ast::Expr;
@@ -65,10 +69,14 @@ impl Dialect {
     }
 
     /// Parser of its texts.
-    pub(crate) fn parser(self) -> Box<dyn dialect::Dialect> {
+    pub(crate) fn parser(self, operands: &Operands) -> Box<dyn dialect::Dialect> {
+        let operands = operands.clone();
         match self {
-            Self::DuckDb => Box::new(DuckDb::PLAIN),
-            Self::Postgres => Box::new(Postgres),
+            Self::DuckDb => Box::new(DuckDb {
+                nests_joins: false,
+                operands,
+            }),
+            Self::Postgres => Box::new(Postgres { operands }),
             Self::Spark => Box::new(dialect::SparkSqlDialect {}),
             Self::Databricks => Box::new(dialect::DatabricksDialect {}),
             Self::Snowflake => Box::new(dialect::SnowflakeDialect),
@@ -79,9 +87,15 @@ impl Dialect {
     }
 
     /// A parser of texts whose joins nest without brackets, which the other does not take.
-    pub(crate) fn parser_of_nested_joins(self) -> Option<Box<dyn dialect::Dialect>> {
-        let nests_joins = true;
-        (self == Self::DuckDb).then(|| Box::new(DuckDb { nests_joins }) as _)
+    pub(crate) fn parser_of_nested_joins(
+        self,
+        operands: &Operands,
+    ) -> Option<Box<dyn dialect::Dialect>> {
+        let nested = || DuckDb {
+            nests_joins: true,
+            operands: operands.clone(),
+        };
+        (self == Self::DuckDb).then(|| Box::new(nested()) as _)
     }
 
     /// Place of NULL in an order without NULLS FIRST or NULLS LAST.
@@ -95,6 +109,36 @@ impl Dialect {
 }
 
 type Parsed<T> = std::result::Result<T, ParserError>;
+
+/// Number of operands that a parser may still begin to read, those among them that it reads again.
+#[derive(Clone, Debug)]
+pub(crate) struct Operands(Rc<Cell<usize>>);
+
+impl Operands {
+    /// At most so many.
+    pub(crate) fn at_most(count: usize) -> Self {
+        Self(Rc::new(Cell::new(count)))
+    }
+
+    /// Whether none is left: what was parsed since may lack a reading that would have been tried.
+    pub(crate) fn are_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    fn spend(&self) -> Parsed<()> {
+        self.0.set(self.0.get().saturating_sub(1));
+        match self.are_spent() {
+            true => Err(ParserError::RecursionLimitExceeded),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Default for Operands {
+    fn default() -> Self {
+        Self::at_most(usize::MAX)
+    }
+}
 
 /// Answers of a dialect of the parser, and how strongly operators bind.
 macro_rules! as_the_parser_has_it {
@@ -125,22 +169,21 @@ macro_rules! as_the_parser_has_it {
         }
 
         fn parse_prefix(&self, parser: &mut Parser) -> Option<Parsed<Expr>> {
-            precedence::sign(parser)
+            match self.operands.spend() {
+                Ok(()) => precedence::sign(parser),
+                Err(spent) => Some(Err(spent)),
+            }
         }
     };
 }
 
 /// DuckDB's dialect.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DuckDb {
     /// Whether `r JOIN s JOIN t ON .. ON ..` is taken, where the last table is joined first. Then a join behind NATURAL
     /// JOIN is read as a part of its right side.
     nests_joins: bool,
-}
-
-impl DuckDb {
-    /// As it parses texts and parts of them.
-    pub(crate) const PLAIN: Self = Self { nests_joins: false };
+    operands: Operands,
 }
 
 impl dialect::Dialect for DuckDb {
@@ -183,7 +226,9 @@ impl dialect::Dialect for DuckDb {
 
 /// PostgreSQL's dialect.
 #[derive(Debug)]
-struct Postgres;
+struct Postgres {
+    operands: Operands,
+}
 
 impl dialect::Dialect for Postgres {
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {

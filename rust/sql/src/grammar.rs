@@ -14,7 +14,7 @@ use ringview_expr::{is_inner_function, walk_mut};
 use crate::asof;
 use crate::clauses;
 use crate::depth;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Operands};
 use crate::error::unknown_function;
 use crate::find::{Named, Of, join_without_condition, names};
 use crate::meaning;
@@ -27,6 +27,9 @@ use crate::wildcard::FromFirst;
 
 /// Recursion limit of the parser.
 const DEPTH: usize = 100;
+/// Operands that the parser may read of any text, and more of a text for each of its tokens.
+const OPERANDS: usize = 100_000;
+const OPERANDS_A_TOKEN: usize = 16;
 
 /// The SELECT of a text of a dialect; with parameters if they are given, else they stay in their places.
 pub(crate) fn parsed(
@@ -35,13 +38,16 @@ pub(crate) fn parsed(
     parameters: Option<&Parameters>,
 ) -> Result<ast::Statement> {
     let found = tokens(text, dialect)?;
-    let mut statement = statement(text, &found, dialect)?;
-    check(&mut statement, (text, &found), dialect)?;
-    if let Some(parameters) = parameters {
-        parameters::substitute(&mut statement, parameters, Text(text))?;
-    }
-    meaning::of_dialect(&mut statement, dialect, Text(text))?;
-    Ok(statement)
+    let levels = depth::check(text, &found)?;
+    depth::parsed(levels, || {
+        let mut statement = statement(text, &found, dialect)?;
+        check(&mut statement, (text, &found), dialect)?;
+        if let Some(parameters) = parameters {
+            parameters::substitute(&mut statement, parameters, Text(text))?;
+        }
+        meaning::of_dialect(&mut statement, dialect, Text(text))?;
+        Ok(statement)
+    })
 }
 
 /// A statement of a script, with its tokens.
@@ -61,17 +67,20 @@ pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
         if part.is_empty() {
             continue;
         }
-        depth::check(text, part)?;
-        let tokens = rewritten(asof::marked(part.to_vec()), questions, dialect);
-        let whole = read(&tokens, dialect, |parser| {
-            let statement = parser.parse_statement()?;
-            match parser.peek_token().token {
-                Token::EOF => Ok(statement),
-                _ => parser.expected("end of statement", parser.peek_token()),
-            }
-        });
-        let mut statement = whole.map_err(|problem| syntax(text, part, &problem, true))?;
-        check(&mut statement, (text, part), dialect)?;
+        let levels = depth::check(text, part)?;
+        let statement = depth::parsed(levels, || {
+            let tokens = rewritten(asof::marked(part.to_vec()), questions, dialect);
+            let whole = read(&tokens, dialect, |parser| {
+                let statement = parser.parse_statement()?;
+                match parser.peek_token().token {
+                    Token::EOF => Ok(statement),
+                    _ => parser.expected("end of statement", parser.peek_token()),
+                }
+            });
+            let mut statement = whole.map_err(|problem| syntax(text, part, &problem, true))?;
+            check(&mut statement, (text, part), dialect)?;
+            Ok(statement)
+        })?;
         found.push(Parsed {
             statement,
             tokens: part.to_vec(),
@@ -96,16 +105,23 @@ fn read<T>(
     dialect: Dialect,
     parse: impl Fn(&mut Parser<'_>) -> std::result::Result<T, ParserError>,
 ) -> std::result::Result<T, ParserError> {
-    let by = |of: &dyn dialect::Dialect| {
+    let operands = || Operands::at_most(OPERANDS + OPERANDS_A_TOKEN * tokens.len());
+    let by = |of: &dyn dialect::Dialect, operands: &Operands| {
         let parser = Parser::new(of).with_recursion_limit(DEPTH);
-        parse(&mut parser.with_tokens_with_locations(tokens.to_vec()))
+        match parse(&mut parser.with_tokens_with_locations(tokens.to_vec())) {
+            Ok(_) if operands.are_spent() => Err(ParserError::RecursionLimitExceeded),
+            parsed => parsed,
+        }
     };
-    let plain = by(&*dialect.parser());
+    let (left, left_nested) = (operands(), operands());
+    let plain = by(&*dialect.parser(&left), &left);
     let is_natural =
         |token: &TokenWithSpan| word(token).is_some_and(|of| of.keyword == Keyword::NATURAL);
-    match dialect.parser_of_nested_joins() {
+    match dialect.parser_of_nested_joins(&left_nested) {
         // They would be read as parts of the right side of a NATURAL JOIN.
-        Some(nested) if plain.is_err() && !tokens.iter().any(is_natural) => by(&*nested),
+        Some(nested) if plain.is_err() && !tokens.iter().any(is_natural) => {
+            by(&*nested, &left_nested)
+        }
         _ => plain,
     }
 }
@@ -147,7 +163,6 @@ fn statement(text: &str, found: &[TokenWithSpan], dialect: Dialect) -> Result<as
         let empty = "the text of the view is empty; write SELECT .. FROM ..";
         return Err(Text(text).refused(SqlProblem::Query, None, empty));
     };
-    depth::check(text, found)?;
     let tokens = rewritten(asof::marked(found.to_vec()), 0, dialect);
     let statements = read(&tokens, dialect, |parser| parser.parse_statements());
     let statements = statements.map_err(|problem| syntax(text, found, &problem, false))?;

@@ -143,7 +143,7 @@ impl Written {
 /// A name, and that of the table in front of it.
 fn split_name(name: &str) -> Result<(Option<Written>, Written)> {
     use datafusion_sql::sqlparser::{ast::Expr, parser::Parser};
-    let parsed = Parser::new(&crate::dialect::DuckDb::PLAIN)
+    let parsed = Parser::new(&crate::dialect::DuckDb::default())
         .try_with_sql(name)
         .and_then(|mut parser| {
             let found = parser.parse_expr()?;

@@ -144,7 +144,8 @@ fn some_row(tuple: &[Expr], subquery: &Query, meets: &dyn Fn(&str, &Expr) -> Str
 }
 
 fn parsed(text: &str) -> Option<Expr> {
-    let parser = Parser::new(&DuckDb::PLAIN).try_with_sql(text);
+    let dialect = DuckDb::default();
+    let parser = Parser::new(&dialect).try_with_sql(text);
     parser.and_then(|mut parser| parser.parse_expr()).ok()
 }
 

@@ -7,14 +7,14 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 use ringview_core::{Error, Result, SqlProblem};
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Operands};
 use crate::near::nearest;
 use crate::source_text::{Text, position};
 
 /// The tokens of a text, without blanks and comments.
 pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<TokenWithSpan>> {
     let mut found = Vec::new();
-    let of = dialect.parser();
+    let of = dialect.parser(&Operands::default());
     let read = Tokenizer::new(&*of, text).tokenize_with_location_into_buf(&mut found);
     if let Err(problem) = read {
         // It begins where the last whole token ends.

@@ -78,7 +78,7 @@ fn lateral(factor: &TableFactor) -> Option<TableFactor> {
         alias: names.next().unwrap_or_else(|| Ident::new(&name)),
     };
     let items = lists.into_iter().map(item).collect();
-    let mut subquery = Parser::new(&DuckDb::PLAIN)
+    let mut subquery = Parser::new(&DuckDb::default())
         .try_with_sql("SELECT 1")
         .ok()?
         .parse_query()

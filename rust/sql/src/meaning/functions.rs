@@ -209,7 +209,9 @@ fn of_text(
             _ => return Err("gives the group of the pattern; write substr(..) or split_part(..)"),
         },
         ("regexp_matches", _) if dialect == Dialect::Postgres => {
-            return Err("gives rows of lists; write regexp_like, or ~, for a condition");
+            return Err(
+                "gives rows of lists; write ~ for a condition, or regexp_extract(..) for a match",
+            );
         }
         // NULL among the texts makes the whole NULL.
         ("concat", 1..) if !AS_DUCKDB.contains(&dialect) => {
