@@ -180,12 +180,16 @@ impl Lowering<'_> {
     }
 
     fn exists(&mut self, rows: Pending, exists: &Exists, schema: &DFSchema) -> Result<Pending> {
+        let value = || Expr::Exists(exists.clone());
+        // It is not lowered to be lowered again: one within another would cost twice as much with each.
+        if exists.subquery.outer_ref_columns.is_empty() {
+            return self.with_subquery_values(rows, value(), schema);
+        }
         let plan = without_columns(&exists.subquery.subquery);
         let mut inner = self.correlated_rows(plan, &rows, schema)?;
         let keys = correlated(&mut inner, &rows, schema)?;
         if keys.is_empty() {
-            let node = Expr::Exists(exists.clone());
-            return self.with_subquery_values(rows, node, schema);
+            return self.with_subquery_values(rows, value(), schema);
         }
         self.semi_join(rows, inner, keys, exists.negated, schema)
     }
