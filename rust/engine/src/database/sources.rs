@@ -3,6 +3,8 @@
 //! Invariant: each row that passes a filter is handed out with its multiplicity, in the needed columns at least, a chunk at
 //! a time. Cost: the filter is evaluated for each row; the other columns are read for rows that pass.
 
+use std::collections::BTreeMap;
+
 use ringview_core::{Batch, Budget, Result};
 use ringview_relation::RowStore;
 use ringview_rows::RowMap;
@@ -45,27 +47,47 @@ pub(super) type Taker<'t> = &'t mut dyn FnMut(&mut Database, Chunk<'_>) -> Resul
 pub(super) type SlotTaker<'t> = &'t mut dyn FnMut(&mut Database, &RowStore, &[u32]) -> Result<()>;
 
 impl Database {
-    /// Number of rows of a source: for a block that keeps none, the maximum; for one that has none yet, a guess.
+    /// Number of rows of a source: for a block that keeps none, the maximum; for one that has none yet, a guess. O(blocks
+    /// below that have no rows of their own).
     pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
-        match source {
+        self.rows_within(source, from, &mut BTreeMap::new())
+    }
+
+    /// The same beside what was found for the views so far: several blocks may read one.
+    fn rows_within(
+        &self,
+        source: Source,
+        from: Readable<'_>,
+        found: &mut BTreeMap<u64, u64>,
+    ) -> u64 {
+        let id = match source {
             Source::Table(id) => {
                 let mut tables = self.state.storage.tables.iter();
                 let table = tables.find(|table| table.id == id);
-                table.map_or(0, Table::len)
+                return table.map_or(0, Table::len);
             }
-            Source::View(id) => {
-                let pending = from.pending(id);
-                let Some(node) = pending.or_else(|| from.view(id)) else {
-                    return 0;
-                };
-                let below = node.sources().map(|source| self.rows_of(source, from));
-                match node.row_map() {
-                    _ if pending.is_some() => below.sum::<u64>() / from.share(node),
-                    Some(_) => below.sum(),
-                    None => (from.answer(node).len(&self.state.storage.dictionary)).unwrap_or(0),
-                }
-            }
+            Source::View(id) => id,
+        };
+        if let Some(rows) = found.get(&id) {
+            return *rows;
         }
+        let pending = from.pending(id);
+        let Some(node) = pending.or_else(|| from.view(id)) else {
+            return 0;
+        };
+        let mut below = || {
+            let rows = node
+                .sources()
+                .map(|source| self.rows_within(source, from, found));
+            rows.fold(0, u64::saturating_add)
+        };
+        let rows = match node.row_map() {
+            _ if pending.is_some() => below() / from.share(node),
+            Some(_) => below(),
+            None => (from.answer(node).len(&self.state.storage.dictionary)).unwrap_or(0),
+        };
+        found.insert(id, rows);
+        rows
     }
 
     /// Hands out the rows of a table, a view or a block of a family that pass a filter, in the columns that are needed, a
