@@ -21,6 +21,10 @@ use super::pending::{Pending, any, column_ref, is_nested, split, substituted};
 use super::state::{Lowering, over};
 use crate::row_scalar::row_scalar;
 
+/// Levels of subqueries of one condition. ANY and ALL count the rows of theirs twice, with all that is nested in them, so
+/// that a condition is up to twice as large with each level; a deeper one is made of blocks.
+const MOST_NESTED: usize = 6;
+
 /// The rows around a subquery: an expression names columns of their plan's schema.
 #[derive(Clone, Copy)]
 struct Scope<'s> {
@@ -94,6 +98,9 @@ impl<'w> ConditionLowering<'w, '_> {
 
     /// A subquery, or a comparison with one, as an expression over the values of subqueries.
     fn subquery(&mut self, node: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
+        if self.scopes.len() > MOST_NESTED {
+            return None;
+        }
         Some(match node {
             Expr::ScalarSubquery(subquery) => {
                 let query = self.value(&subquery.subquery)?;
